@@ -6,13 +6,14 @@ The drawing is 1000 wide and is stretched to its place; texts stand beside it, s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 import msgspec
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from console.diagram.history_figures import Figure, Value, Words, figures_of, with_unit
+from console.diagram.history_figures import Figure, Words, figures_of, highest, lines_of, values_of, with_unit
 from console.ui import formatting
 from console.ui.markup import markup
 from queueops.inspect import Point, Series, Trend
@@ -68,16 +69,16 @@ def charts(series: Series) -> tuple[Chart, ...]:
 
 def draw(series: Series, figure: Figure) -> Chart | None:
     """One chart; None if no point has a value."""
-    rows = [_values(series, value) for _label, value in figure.lines]
-    highest = max((value for row in rows for value in row if value is not None), default=None)
-    if highest is None:
+    rows = lines_of(series, figure)
+    top = highest(map(highest, rows))
+    if top is None:
         return None
-    scale = highest or 1.0
+    scale = top or 1.0
     labels = [str(label) for label, _value in figure.lines]
     return Chart(
         word=figure.word,
         title=figure.title,
-        top=with_unit(figure, highest),
+        top=with_unit(figure, top),
         summary=_summary(figure, labels, rows),
         lines=tuple(
             Line(number, label, *path(row, scale, HEIGHT), _told_last(series, figure, row))
@@ -91,15 +92,6 @@ def _told_last(series: Series, figure: Figure, row: Sequence[float | None]) -> s
     """The last value; of a count in a step that is still open it says so."""
     told = with_unit(figure, _last(row))
     return _("%(count)s so far") % {"count": told} if series.is_open and figure.is_count else told
-
-
-def _values(series: Series, value: Value) -> list[float | None]:
-    """The values at all points; each is of a whole step but for the last one of an open series."""
-    found = [value(point, series.step_ms / 1000) for point in series.points]
-    if series.is_open:
-        point = series.points[-1 - series.ahead]
-        found[-1 - series.ahead] = value(point, series.seconds_of(point))
-    return found
 
 
 class Spark(msgspec.Struct, frozen=True):
@@ -138,16 +130,16 @@ def spark_of_line(series: Series, word: str, line: str) -> Spark | None:
     """The small chart of one line of a figure, such as `wait`, `p95`; None if less than two points have a value."""
     figure = next(each for each in figures_of(series) if each.word == word)
     value = next(value for each, (_label, value) in zip(LINES[word], figure.lines, strict=True) if each == line)
-    row = _values(series, value)
-    known = [each for each in row if each is not None]
-    if len(known) < 2:
+    row = values_of(series, value)
+    if len(row) - row.count(None) < 2:
         return None
+    most = highest(row)
     told = {
         "title": figure.title,
-        "most": with_unit(figure, max(known)),
+        "most": with_unit(figure, most),
         "time": formatting.span(series.step_ms * len(row)),
     }
-    drawn = _small(_grouped(row, _highest), max(known) or 1.0)
+    drawn = _small(_grouped(row, highest), most or 1.0)
     return Spark(drawn, "", _("%(title)s: %(most)s at most in %(time)s") % told)
 
 
@@ -180,10 +172,6 @@ def _grouped(row: Sequence[T], joined: Callable[[Sequence[T]], T]) -> list[T]:
     return [joined(row[begin : begin + size]) for begin in range(0, len(row), size)]
 
 
-def _highest(values: Sequence[float | None]) -> float | None:
-    return max((value for value in values if value is not None), default=None)
-
-
 def path(
     row: Sequence[float | None], scale: float, height: float, width: float = WIDTH, digits: int = 1
 ) -> tuple[str, str]:
@@ -191,17 +179,22 @@ def path(
     step = width / max(1, len(row) - 1)
     lines, areas = [], []
     for begin, values in _stretches(row):
-        spots = [
-            f"{(begin + at) * step:.0f} {height - 1 - value / scale * (height - 3):.{digits}f}"
-            for at, value in enumerate(values)
-        ]
-        if len(spots) == 1:  # a point alone: a short line
-            spots.append(f"{begin * step + step / 3:.0f} {spots[0].split()[1]}")
-        line = "L".join(spots)
+        first, last = begin * step, (begin + len(values) - 1) * step
+        line = _spots(begin, len(values), step, digits) % tuple(
+            [height - 1 - value / scale * (height - 3) for value in values]
+        )
+        if len(values) == 1:  # a point alone: a short line
+            last = first + step / 3
+            line += f"L{last:.0f} {line.split()[1]}"
         lines.append(f"M{line}")
-        first, last = spots[0].split()[0], spots[-1].split()[0]
-        areas.append(f"M{first} {height:.0f}L{line}L{last} {height:.0f}Z")
+        areas.append(f"M{first:.0f} {height:.0f}L{line}L{last:.0f} {height:.0f}Z")
     return "".join(lines), "".join(areas)
+
+
+@lru_cache(maxsize=256)
+def _spots(begin: int, count: int, step: float, digits: int) -> str:
+    """The pattern of a line that gets the heights; all lines over the same range have the same places."""
+    return "L".join([f"{(begin + at) * step:.0f} %.{digits}f" for at in range(count)])
 
 
 def _stretches(row: Sequence[float | None]) -> Iterable[tuple[int, list[float]]]:
@@ -223,22 +216,19 @@ def _columns(
     size = -(-len(points) // MOST_COLUMNS)
     width = WIDTH / len(points)
     for begin in range(0, len(points), size):
-        part = slice(begin, begin + size)
-        highest = [_highest(row[part]) for row in rows]
-        if all(value is None for value in highest):
+        most = [highest(row[begin : begin + size]) for row in rows]
+        if most.count(None) == len(most):
             continue
-        texts = [f"{label} {with_unit(figure, value)}" for label, value in zip(labels, highest, strict=True)]
-        yield Column(
-            round(begin * width, 1), round(len(points[part]) * width, 1), points[begin].at_ms, ", ".join(texts)
-        )
+        texts = [f"{label} {with_unit(figure, value)}" for label, value in zip(labels, most, strict=True)]
+        wide = min(size, len(points) - begin) * width
+        yield Column(round(begin * width, 1), round(wide, 1), points[begin].at_ms, ", ".join(texts))
 
 
 def _summary(figure: Figure, labels: Sequence[str], rows: Sequence[Sequence[float | None]]) -> str:
     """What the chart says, for a reader who does not see it."""
     told = []
     for label, row in zip(labels, rows, strict=True):
-        highest = _highest(row)
-        words = {"label": label, "last": with_unit(figure, _last(row)), "most": with_unit(figure, highest)}
+        words = {"label": label, "last": with_unit(figure, _last(row)), "most": with_unit(figure, highest(row))}
         told.append(_("%(label)s: %(last)s at the end, %(most)s at most") % words)
     return f"{figure.title}. {'; '.join(told)}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -15,8 +15,8 @@ from console.ui import formatting
 from queueops.inspect import Point, Series
 
 Words = str | Promise
-Value = Callable[[Point, float], float | None]
-"""A figure of a point, given the seconds of its step."""
+Value = Callable[[Sequence[Point], float], list[float | None]]
+"""A figure at each of these points, given the seconds of a step."""
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -31,23 +31,22 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 def _per_second(name: str) -> Value:
-    return lambda point, seconds: getattr(point, name) / seconds if point.known else None
+    get = attrgetter(name)
+    return lambda points, seconds: [get(point) / seconds if point.known else None for point in points]
 
 
 def _counted(name: str) -> Value:
-    return lambda point, _seconds: getattr(point, name) if point.known else None
+    get = attrgetter(name)
+    return lambda points, _seconds: [get(point) if point.known else None for point in points]
 
 
 def _plain(name: str) -> Value:
-    return lambda point, _seconds: getattr(point, name)
+    get = attrgetter(name)
+    return lambda points, _seconds: list(map(get, points))
 
 
 def _times(word: str) -> tuple[tuple[Words, Value], ...]:
     return tuple((f"p{q}", _plain(f"{word}_p{q}_ms")) for q in (50, 95, 99))
-
-
-def _share(point: Point, _seconds: float) -> float | None:
-    return point.failure_rate if point.known else None
 
 
 FLOW = Figure(
@@ -60,7 +59,9 @@ FLOW = Figure(
     formatting.rate,
     "/s",
 )
-FAILING = Figure("failing", gettext_lazy("Failing"), ((gettext_lazy("failing"), _share),), formatting.percent)
+FAILING = Figure(
+    "failing", gettext_lazy("Failing"), ((gettext_lazy("failing"), _counted("failure_rate")),), formatting.percent
+)
 BACKLOG = Figure(
     "backlog",
     gettext_lazy("Waiting and running"),
@@ -111,26 +112,42 @@ def with_unit(figure: Figure, value: float | None) -> str:
     return f"{figure.written(value)}{figure.unit if value is not None else ''}"
 
 
+def values_of(series: Series, value: Value) -> list[float | None]:
+    """A figure at all points; each is of a whole step but for the last one of an open series."""
+    found = value(series.points, series.step_ms / 1000)
+    if series.is_open:
+        point = series.points[-1 - series.ahead]
+        (found[-1 - series.ahead],) = value([point], series.seconds_of(point))
+    return found
+
+
+def lines_of(series: Series, figure: Figure) -> list[list[float | None]]:
+    """The values of each of a chart's lines."""
+    return [values_of(series, value) for _label, value in figure.lines]
+
+
 def texts_of(series: Series, figure: Figure) -> list[str]:
     """The values of a chart's lines at each point; empty where none is known."""
     found = []
-    for point in series.points:
-        row = [(label, value(point, series.seconds_of(point))) for label, value in figure.lines]
-        known = any(each is not None for _label, each in row)
-        found.append(", ".join(f"{label} {with_unit(figure, each)}" for label, each in row) if known else "")
+    for row in zip(*lines_of(series, figure), strict=True):
+        told = [f"{label} {with_unit(figure, each)}" for (label, _value), each in zip(figure.lines, row, strict=True)]
+        found.append(", ".join(told) if any(each is not None for each in row) else "")
     return found
 
 
 def numbers_of(series: Series, figure: Figure) -> list[list[float | None]]:
     """The values of each of a chart's lines, with four digits."""
-    rows = ([value(point, series.seconds_of(point)) for point in series.points] for _label, value in figure.lines)
-    return [[None if each is None else float(f"{each:.4g}") for each in row] for row in rows]
+    return [[None if each is None else float(f"{each:.4g}") for each in row] for row in lines_of(series, figure)]
 
 
 def tops_of(series: Series, figure: Figure) -> list[str]:
     """The highest value of each of a chart's lines, as it is written."""
-    rows = ([value(point, series.seconds_of(point)) for point in series.points] for _label, value in figure.lines)
-    return [with_unit(figure, max((each for each in row if each is not None), default=None)) for row in rows]
+    return [with_unit(figure, highest(row)) for row in lines_of(series, figure)]
+
+
+def highest(values: Iterable[float | None]) -> float | None:
+    """The highest known value; None without any."""
+    return max([value for value in values if value is not None], default=None)
 
 
 class Column(msgspec.Struct, frozen=True):

@@ -31,6 +31,7 @@ class Box(msgspec.Struct, frozen=True):
     """A state's box, and the number of tasks in it (for one task: how often it was in it)."""
 
     state: str
+    label: str  # the name of the state
     left: float
     top: float
     width: int
@@ -40,11 +41,6 @@ class Box(msgspec.Struct, frozen=True):
     stuck: str = ""  # why nothing leaves it, in words
     room: int = 0  # px for the label
     fits: int = 0  # characters that fit into it
-
-    @property
-    def label(self) -> str:
-        """The name of the state."""
-        return state_badges.label(self.state)
 
     @property
     def squeezed(self) -> int:
@@ -156,7 +152,8 @@ def _extent(boxes: tuple[Box, ...], ways: Iterable[tuple[Way, Arrow]]) -> tuple[
 def _box(layout: Layout, state: str, count: int, here: bool, stuck: str) -> Box:
     (x, y), (width, height) = layout.places[state], layout.box
     left, top = x - width / 2, y - height / 2
-    return Box(str(state), left, top, width, height, count, here, stuck, layout.room, layout.fits)
+    label = state_badges.label(state)
+    return Box(str(state), label, left, top, width, height, count, here, stuck, layout.room, layout.fits)
 
 
 def _stays(task: TaskDetail) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from django.utils.safestring import SafeString
@@ -24,7 +25,7 @@ BOX = (
     '\n<rect x="{left}" y="{top}" width="{width}" height="{height}" rx="9"/>'
     '<svg x="{left}" y="{top}" width="{width}" height="{height}"><svg class="box-icon" x="{icon_x}" y="{icon_y}"'
     ' width="16" height="16"><use href="{icon}"></use></svg><text class="box-name" x="{name_x}" y="{name_y}"{squeezed}>'
-    "{name}</text>{inner}</svg>"
+    "{name}</text>"
 )
 
 
@@ -72,10 +73,10 @@ def _rate(way: Way, ends: str) -> SafeString:
 
 def _box(box: Box, spots: Spots) -> SafeString:
     """A state, with the number of its tasks and a link to them."""
-    is_stuck = bool(box.stuck and box.count)
-    stuck, told, word = "", "", _("stuck")
+    stuck, told = "", ""
     inner = markup('<text class="box-count" x="{}" y="{}">{}</text>', *spots.number, short(box.count))
-    if is_stuck:
+    if box.stuck and box.count:
+        word = _("stuck")
         stuck, told = markup("<title>{}</title>", box.stuck), markup(". {}: {}", word, box.stuck)
         inner += markup('<text class="box-word-stuck" x="{}" y="{}">{}</text>', box.width - 8, spots.stuck_y, word)
     return markup(
@@ -88,7 +89,7 @@ def _box(box: Box, spots: Spots) -> SafeString:
         count(box.count),
         told,
         stuck,
-        _inside(box, spots, inner),
+        _drawn(box, spots, inner),
     )
 
 
@@ -99,23 +100,30 @@ def _box_of_task(box: Box, spots: Spots) -> SafeString:
         word, times = _("here") if box.here else "✓", f" × {box.count}" if box.count > 1 else ""
         inner = markup('<text class="box-count" x="{}" y="{}">{}{}</text>', *spots.number, word, times)
     more = (" box-here" if box.here else "") + ("" if box.count else " box-empty")
-    return markup('\n<g class="box {}{}">{}</g>', css_class(box.state), more, _inside(box, spots, inner))
+    return markup('\n<g class="box {}{}">{}</g>', css_class(box.state), more, _drawn(box, spots, inner))
 
 
-def _inside(box: Box, spots: Spots, inner: SafeString) -> SafeString:
-    squeezed = markup(' textLength="{}" lengthAdjust="spacingAndGlyphs"', box.squeezed) if box.squeezed else ""
+def _drawn(box: Box, spots: Spots, inner: SafeString) -> SafeString:
+    place, icon = (box.left, box.top, box.width, box.height), f"{sprite()}#{look(box.state).icon}"
+    return _frame(*place, spots, icon, box.label, box.squeezed) + inner + markup("</svg>")
+
+
+@lru_cache(maxsize=512)
+def _frame(
+    left: float, top: float, width: int, height: int, spots: Spots, icon: str, name: str, squeezed: int
+) -> SafeString:
+    """The beginning of a box; it is the same each second, other than what is in the box."""
     return markup(
         BOX,
-        left=box.left,
-        top=box.top,
-        width=box.width,
-        height=box.height,
+        left=left,
+        top=top,
+        width=width,
+        height=height,
         icon_x=spots.icon[0],
         icon_y=spots.icon[1],
-        icon=f"{sprite()}#{look(box.state).icon}",
+        icon=icon,
         name_x=spots.label[0],
         name_y=spots.label[1],
-        squeezed=squeezed,
-        name=box.label,
-        inner=inner,
+        squeezed=markup(' textLength="{}" lengthAdjust="spacingAndGlyphs"', squeezed) if squeezed else "",
+        name=name,
     )

@@ -20,6 +20,7 @@ from django.utils.translation import gettext
 from console.actions.catalog import label, on_all
 from console.actions.remedies import alarm_remedy, remedy
 from console.audit.log import told
+from console.diagram.lane_rows import empty_in, lane_rows
 from console.diagram.machine_svg import machine_svg
 from console.ui import (
     break_points,
@@ -63,7 +64,6 @@ from queueops.inspect import (
     TaskDetail,
     TaskQuery,
     TaskRow,
-    bound_of,
     lane_label,
 )
 from queueops.inspect.alarm import manage
@@ -87,11 +87,14 @@ register.simple_tag(manage)
 register.simple_tag(task_rows)
 register.simple_tag(filters.facet_values)
 register.simple_tag(machine_svg)
+register.simple_tag(empty_in)
+register.simple_tag(lane_rows)
 register.simple_tag(times.ago)
 register.simple_tag(times.since)
 register.simple_tag(times.exact)
 register.simple_tag(times.exact_second)
 register.simple_tag(kept_parts.kept)
+register.tag("translate", kept_parts.kept_text)
 register.filter("linked", linked_ids.linked)
 register.filter("breakable", break_points.breakable)
 register.filter("as_query", urlencode)
@@ -364,9 +367,3 @@ def lane_limits(lane: Any) -> str:
     if lane.weight != 1:
         told.append(gettext("weight %(n)s") % {"n": lane.weight})
     return ", ".join(told)
-
-
-@register.simple_tag
-def lane_note(lane: LaneRow) -> str:
-    """What keeps a lane's waiting tasks from a start: its limit, its rate; empty if nothing does."""
-    return bound_of(lane)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from django import template
@@ -19,30 +20,39 @@ from console.diagram.moments import Happening
 from console.pages.history import DAY_MS, moment, region, written
 from console.ui import dates, times
 from console.ui.comparison import compared
-from console.ui.markup import joined, markup
+from console.ui.kept_parts import kept
+from console.ui.markup import markup
 from queueops.inspect import ErrorRow, LaneRow, Series, Trend, WorkerRow
 
 register = template.Library()
 register.simple_tag(compared)
 
 
-@register.inclusion_tag("console/history/charts.html")
-def history_charts(series: Series, happenings: list[Happening], chosen: str, at_ms: int = 0) -> dict[str, Any]:
-    """The charts of a series with what happened, and tables of both; with a mark at a moment."""
+@register.simple_tag
+def history_charts(series: Series, happenings: Iterable[Happening], chosen: str, at_ms: int = 0) -> SafeString:
+    """The charts of a series with what happened, and tables of both; with a mark at a moment.
+
+    They change once a minute, and are the same for all readers of a language and time zone.
+    """
+    zone, told = timezone.get_current_timezone(), tuple(happenings)
+    return kept("console/history/charts.html", series=series, happenings=told, chosen=chosen, at_ms=at_ms, zone=zone)
+
+
+@register.simple_tag
+def drawn_charts(series: Series, happenings: Iterable[Happening], at_ms: int) -> dict[str, Any]:
+    """What the charts show."""
     middle = series.points[len(series.points) // 2].at_ms
     until = series.points[-1].at_ms + series.step_ms
     begin = series.points[0].at_ms
+    label = dates.minute_of_day if series.step_ms * len(series.points) <= DAY_MS else dates.short_day
     return {
-        "series": series,
         "mark": round((at_ms - begin) / (until - begin) * chart.WIDTH, 1) if at_ms else None,
         "charts": chart.charts(series),
         "columns": columns_of(series),
         "rows": rows_of(series),
         "lines": moments.lines(happenings, begin, until),
-        "happenings": happenings,
         "legend": moments.legend(happenings),
-        "chosen": chosen,
-        "axis": (series.points[0].at_ms, middle, until),
+        "axis": [label(timezone.localtime(times.moment(at))) for at in (begin, middle, until)],
     }
 
 
@@ -104,13 +114,6 @@ def is_past(context: Any) -> bool:
 
 
 @register.simple_tag
-def axis_time(ms: int, series: Series) -> str:
-    """A time on the axis of a series: hour and minute, or the day."""
-    moment = timezone.localtime(times.moment(ms))
-    return dates.minute_of_day(moment) if series.step_ms * len(series.points) <= DAY_MS else dates.short_day(moment)
-
-
-@register.simple_tag
 def past_words(ms: int) -> str:
     """A moment as it is said: `03:12 yesterday`."""
     moment = timezone.localtime(times.moment(ms))
@@ -141,22 +144,18 @@ def per_second(count: int, seconds: float) -> float:
 def chart_hits(drawn: chart.Chart) -> SafeString:
     """The columns of a chart that have a text; each page has some hundred, so no template draws each."""
     zone, language = timezone.get_current_timezone(), get_language()
+    told = [(each.left, each.width, _step_time(each.at_ms, zone, language), each.values) for each in drawn.columns]
     rect = '<rect x="{}" width="{}" height="100"><title>{}: {}</title></rect>'
-    return joined(
-        markup(rect, each.left, each.width, _step_time(each.at_ms, zone, language), each.values)
-        for each in drawn.columns
-    )
+    return markup(rect * len(told), *chain.from_iterable(told))
 
 
 @register.simple_tag
 def values_rows(rows: list[tuple[int, list[str]]]) -> SafeString:
     """The rows of the table of values: the time of each, and its values."""
     zone, language = timezone.get_current_timezone(), get_language()
-    line = '<tr><th scope="row">{}</th>{}</tr>'
-    return joined(
-        markup(line, _step_time(at, zone, language), joined(markup("<td>{}</td>", each) for each in row))
-        for at, row in rows
-    )
+    told = [(_step_time(at, zone, language), *row) for at, row in rows]
+    lines = [f'<tr><th scope="row">{{}}</th>{"<td>{}</td>" * len(row)}</tr>' for _at, row in rows]
+    return markup("".join(lines), *chain.from_iterable(told))
 
 
 @register.simple_tag

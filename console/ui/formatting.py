@@ -94,15 +94,15 @@ def seconds(number: float | None) -> str:
 
 def about(number: float | None) -> str:
     """An estimated duration, given in seconds: one number and one unit, as an estimate is not more precise."""
-    if number is None or number < 60:
-        return seconds(number)
-    unit, letter = next(pair for pair in UNITS if number * 1000 >= pair[0])
-    return f"{number * 1000 / unit:.0f}{NARROW}{letter}"
+    return NOTHING if number is None else about_ms(number * 1000)
 
 
 def about_ms(ms: float | None) -> str:
     """An estimated duration, given in milliseconds."""
-    return NOTHING if ms is None else about(ms / 1000)
+    if ms is None or ms < 60_000:
+        return span(ms)
+    unit, letter = next(pair for pair in UNITS if ms >= pair[0])
+    return f"{ms / unit:.0f}{NARROW}{letter}"
 
 
 def retry_policy(text: str) -> str:

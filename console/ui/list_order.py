@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from queueops.inspect import LaneRow, bound_of
 
@@ -12,9 +13,10 @@ CLOSED = ("paused", "limit 0", "no worker")
 DIGITS = re.compile(r"(\d+)")
 
 
-def natural(name: str) -> list[tuple[int, str]]:
+@lru_cache(maxsize=2048)
+def natural(name: str) -> tuple[tuple[int, str], ...]:
     """The sort key of a name, `tenant-9` before `tenant-10`; a number and a text are comparable too."""
-    return [(int(piece[:18]), "") if piece.isdecimal() else (-1, piece) for piece in DIGITS.split(name)]
+    return tuple([(int(piece[:18]), "") if piece.isdecimal() else (-1, piece) for piece in DIGITS.split(name)])
 
 
 def in_place(lanes: Iterable[LaneRow]) -> list[LaneRow]:

@@ -20,5 +20,7 @@ def joined(parts: Iterable[SafeString]) -> SafeString:
 
 def escaped(value: object) -> str:
     """The value as HTML; one that is HTML already, or has its own, is not changed."""
+    if isinstance(value, int | float):
+        return str(value)
     own = getattr(value, "__html__", None)
     return own() if own is not None else escape(str(value))

@@ -14,7 +14,7 @@ from queueops.inspect.lanes import LaneRow
 from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, NOT_TAKING
 from queueops.inspect.throughput import PoolView, pushed_names
-from queueops.inspect.workers import fate_of, names_told, serves, takes_kind
+from queueops.inspect.workers import fate_of, lanes_of, matches_lane, names_told, takes_kind
 from queueops.model import kinds
 from queueops.model.losses import SHOWN_MS, decode
 from queueops.model.sentences import Figure, Sentence, join, say, say_n
@@ -75,14 +75,16 @@ def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
 def lane_alarms(rows: Sequence[LaneRow], now: int) -> Iterator[Alarm]:
     """Lanes with waiting tasks that are paused, or that have been at their limit or rate for long."""
     for row in rows:
-        page, waiting = lane_page(row), tasks_wait(row.ready)
         if row.paused and row.ready:
             text = say(
-                "Lane %(lane)s of pool %(pool)s is paused; %(tasks)s.", lane=row.label, pool=row.pool, tasks=waiting
+                "Lane %(lane)s of pool %(pool)s is paused; %(tasks)s.",
+                lane=row.label,
+                pool=row.pool,
+                tasks=tasks_wait(row.ready),
             )
             resume = manage("queue", "resume", row.lane, "--pool", row.pool)
             target = f"{row.pool}/{row.lane}"
-            yield warning(text, page, resume, "resume_lane", target, key=f"lane {target}", pools=(row.pool,))
+            yield warning(text, lane_page(row), resume, "resume_lane", target, key=f"lane {target}", pools=(row.pool,))
         elif (bound := bound_of(row)) and (waited := now - (row.oldest_ms or now)) > STUCK_MS:
             empty: str = ""
             if row.drain_s is not None:
@@ -92,11 +94,11 @@ def lane_alarms(rows: Sequence[LaneRow], now: int) -> Iterator[Alarm]:
                 lane=row.label,
                 pool=row.pool,
                 bound=bound,
-                tasks=waiting,
+                tasks=tasks_wait(row.ready),
                 waited=span(waited),
                 empty=empty,
             )
-            yield warning(text, page, raised(row), key=f"limit {row.pool}/{row.lane}", pools=(row.pool,))
+            yield warning(text, lane_page(row), raised(row), key=f"limit {row.pool}/{row.lane}", pools=(row.pool,))
 
 
 def bound_of(row: LaneRow) -> str:
@@ -174,9 +176,9 @@ def _executors(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
 
 def _unserved_lanes(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
     """Lanes with waiting tasks that no live worker serves, because each was started with other lanes."""
-    taking = _taking(live)
+    served = [lanes_of(beat) for beat in _taking(live)]
     waiting = {str(row["lane"]): int(row["ready"]) for row in sampled["lanes"] or () if int(row["ready"])}
-    found = [lane for lane in waiting if taking and not any(serves(beat, lane) for beat in taking)]
+    found = [lane for lane in waiting if served and not _is_served(lane, served)]
     if not found:
         return
     text = say(
@@ -218,14 +220,22 @@ def _unserved_kinds(view: PoolView, sampled: Mapping[str, Any], live: Sequence[B
 
 def _lanes_without(sampled: Mapping[str, Any], taking: Sequence[Beat], told: Sequence[str]) -> dict[str, list[str]]:
     """By kind, the lanes where it waits and whose workers do not take it. A lane without any worker is told apart."""
+    rows = sampled["lanes"] or ()
+    kinds = {kind for row in rows for kind in row.get("kinds") or ()}.difference(told)
+    served = [lanes_of(beat) for beat in taking]
+    taken = {kind: [lanes_of(beat) for beat in taking if takes_kind(beat, kind)] for kind in kinds}
     found: dict[str, list[str]] = {}
-    for row in sampled["lanes"] or ():
+    for row in rows:
         lane = str(row["lane"])
-        serving = [beat for beat in taking if serves(beat, lane)]
-        for kind in row.get("kinds") or () if serving else ():
-            if kind not in told and not any(takes_kind(beat, kind) for beat in serving):
+        for kind in row.get("kinds") or () if _is_served(lane, served) else ():
+            if kind in taken and not _is_served(lane, taken[kind]):
                 found.setdefault(kind, []).append(lane)
     return found
+
+
+def _is_served(lane: str, served: Sequence[tuple[str, ...]]) -> bool:
+    """Whether one of the workers with these patterns serves the lane; without any patterns it serves all."""
+    return () in served or any(matches_lane(each, lane) for each in served)
 
 
 def _taking(live: Sequence[Beat]) -> list[Beat]:

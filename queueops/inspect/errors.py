@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from operator import attrgetter
 from typing import ClassVar
 
 from msgspec.structs import force_setattr
@@ -80,8 +79,9 @@ def errors(limit: int = 50) -> Listing[ErrorRow]:
 def error_rows(reader: Reader, pools: Iterable[str], limit: int) -> list[ErrorRow]:
     """The error groups of these pools, the latest first."""
     replies = reader.ask("errors", dict.fromkeys(pools, (limit,)))
-    rows = [error_row(pool, *row) for pool, found in replies.items() for row in found]
-    return sorted(rows, key=attrgetter("last_ms"), reverse=True)[:limit]
+    found = [(pool, *row) for pool, rows in replies.items() for row in rows]
+    found.sort(key=lambda row: whole(row[2]), reverse=True)
+    return [error_row(*row) for row in found[:limit]]
 
 
 def error_row(pool: str, fingerprint: bytes, last: bytes, flat: Iterable[bytes], failed: int) -> ErrorRow:

@@ -20,7 +20,7 @@ import msgspec
 from queueops.inspect.answers import Answer
 from queueops.inspect.slot_groups import SlotGroups
 from queueops.inspect.store import LATE_MS, NOT_TAKING
-from queueops.inspect.workers import serves
+from queueops.inspect.workers import lanes_of, matches_lane
 from queueops.model import kinds
 from queueops.model.histogram import mean
 from queueops.model.sentences import say
@@ -182,7 +182,8 @@ class Model:
 
     def _served_by(self, beat: Beat) -> Callable[[str], bool]:
         """Whether a worker serves the lane of a key."""
-        return lambda key: not self.lines[key].lane or serves(beat, self.lines[key].lane)
+        patterns = lanes_of(beat)
+        return lambda key: not self.lines[key].lane or matches_lane(patterns, self.lines[key].lane)
 
     def _lanes(self, sampled: Mapping[str, Any]) -> Iterable[Line]:
         listed = 0

@@ -7,8 +7,8 @@ ten minutes, then for an hour. A row is a MessagePack array of about 40 to 120 b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -122,25 +122,27 @@ def following(rows: Iterable[Row]) -> Row:
 
 def together(rows: Iterable[Row]) -> Row:
     """One row for several series of the same step: counts and observed values are added; the oldest is the oldest."""
-    return _combined(list(rows), lambda found: sum(each for each in found if each >= 0) if max(found) >= 0 else -1)
+    return _combined(list(rows), lambda found: sum([each for each in found if each >= 0]) if max(found) >= 0 else -1)
 
 
-def _combined(rows: list[Row], observed: Callable[[list[int]], int]) -> Row:
+def _combined(rows: list[Row], observed: Callable[[Sequence[int]], int]) -> Row:
     if len(rows) <= 1:
         return rows[0] if rows else Row()
+    columns = zip(*map(msgspec.structs.astuple, rows), strict=True)
+    of = dict(zip(Row.__struct_fields__, columns, strict=True))
     return Row(
-        came=sum(row.came for row in rows),
-        ended=sum(row.ended for row in rows),
-        failed=sum(row.failed for row in rows),
-        retried=sum(row.retried for row in rows),
-        waiting=observed([row.waiting for row in rows]),
-        running=observed([row.running for row in rows]),
-        oldest_ms=max(row.oldest_ms for row in rows),
-        able_ms=sum(row.able_ms for row in rows),
-        memory=observed([row.memory for row in rows]),
-        run_ms=sum(row.run_ms for row in rows),
-        waits=_added(row.waits for row in rows),
-        runs=_added(row.runs for row in rows),
+        came=sum(of["came"]),
+        ended=sum(of["ended"]),
+        failed=sum(of["failed"]),
+        retried=sum(of["retried"]),
+        waiting=observed(of["waiting"]),
+        running=observed(of["running"]),
+        oldest_ms=max(of["oldest_ms"]),
+        able_ms=sum(of["able_ms"]),
+        memory=observed(of["memory"]),
+        run_ms=sum(of["run_ms"]),
+        waits=_added(of["waits"]),
+        runs=_added(of["runs"]),
         attempts=_attempts(rows),
     )
 
@@ -149,7 +151,7 @@ def _attempts(rows: list[Row]) -> int:
     """The runs of rows of a pool; an older row has only those of its tasks."""
     if not any(row.attempts for row in rows):
         return 0
-    return sum(row.attempts or row.ended + row.retried for row in rows)
+    return sum([row.attempts or row.ended + row.retried for row in rows])
 
 
 def minute_rows(counters: Mapping[str, str]) -> Rows:
@@ -325,7 +327,7 @@ def _lane(lane: str) -> str:
 
 
 def _flat(counts: Mapping[int, int]) -> Flat:
-    return tuple(part for bucket in sorted(counts) for part in (bucket, counts[bucket]) if counts[bucket] > 0)
+    return tuple(chain.from_iterable([pair for pair in sorted(counts.items()) if pair[1] > 0]))
 
 
 def _counter(flat: Flat) -> dict[int, int]:

@@ -1,9 +1,11 @@
-"""The cost of a long list: calls of Python functions a row, which no busy machine makes more."""
+"""The cost of a long list and of the overview: calls of Python functions, which no busy machine makes more."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -13,6 +15,7 @@ from django.test import Client
 from queueops import control
 from queueops.redis.broker import get_broker
 from tests.kernel.desk import Desk
+from tests.support.seed_history import seed
 
 FEW, MANY = 10, 45
 NOW_MS = 1_700_000_000_000
@@ -87,3 +90,17 @@ def test_a_row_of_a_long_list_costs_few_calls(
         cost.append((calls(lambda: administrator.get(f"/ops/{page}")), answer.content.count(b"data-row")))
     (low, few), (high, many) = cost
     assert (high - low) / (many - few) < most
+
+
+def test_the_overview_costs_few_calls(desk: Desk, administrator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 600.0)
+    monkeypatch.setattr("console.pages.history.READING_AGE_S", 0.0)
+    lanes(desk, 50)
+    workers(desk, 3)
+    seed(desk.broker, "default", round(time.time() * 1000), days=1.1, names=5, lanes=12)
+    desk.broker.draw("default", "w", 60_000)
+    for page, most in (("", 28_000), ("_overview", 21_000)):
+        ask = partial(administrator.get, f"/ops/{page}")
+        assert b'class="spark"' in ask().content
+        cost = [calls(ask) for _ in range(3)]
+        assert min(cost) < most, cost  # a step of the history may have ended before one of them

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.template import engines
 from django.test import Client
 from django.urls import set_script_prefix
 from django.utils import translation
@@ -58,6 +59,22 @@ def test_a_part_has_the_language_of_the_page(probe: Callable[..., str]) -> None:
     with translation.override("de"):
         assert probe().startswith("Ja,")
     assert probe().startswith("yes,")
+
+
+def test_a_text_of_a_template_has_the_language_of_the_page() -> None:
+    texts = '{% translate "Overview" %} {% translate "Tasks" as name %}{{ name }} {% translate "Errors"|upper %}'
+    template = engines["django"].from_string("{% load i18n console %}" + texts)
+    for _ in range(2):
+        assert template.render() == "Overview Tasks ERRORS"
+        with translation.override("de"):
+            assert template.render() == "Übersicht Tasks FEHLER"
+
+
+def test_the_charts_are_made_once_for_each_time_zone(world: World, administrator: Client) -> None:
+    seen = [charts in rendered(administrator, "?range=24h") for charts in ["console/history/charts.html"] * 3]
+    assert seen[1:] == [False, False]
+    administrator.cookies["queueops_zone"] = "Asia/Kathmandu"
+    assert "console/history/charts.html" in rendered(administrator, "?range=24h")
 
 
 def test_a_part_has_the_urls_of_the_page(probe: Callable[..., str]) -> None:

@@ -75,6 +75,7 @@ def _context(range: str, max_age_s: float = 0.0) -> tuple[dict[str, Any], Overvi
     return {
         "version": f"{snapshot.version}-{past.hour.until_ms}-{''.join(step.word for step in steps if step.done)}",
         "snapshot": snapshot,
+        "several_pools": len(snapshot.pools) > 1,
         "listed": ALL_LISTED,
         "figures": figures(snapshot),
         "hour": past.hour,

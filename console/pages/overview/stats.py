@@ -8,13 +8,13 @@ import msgspec
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from console.diagram.lane_rows import UNKNOWN
 from queueops.inspect import LaneRow, PoolView, Snapshot, Trend
 
 BACKLOG_S = 5.0
 """Tasks that have run within this number of seconds are not a backlog."""
 BLOCKING = ("hanging", "stuck")
 """Kinds of alarms of pools in which no waiting task starts."""
-UNKNOWN = "no run yet"
 REASONS = {
     "no worker": _("no worker"),
     "paused": _("paused"),

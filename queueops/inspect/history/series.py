@@ -6,6 +6,7 @@ A range costs one round trip to each server, however many series are asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from queueops.errors import FilterError
 from queueops.inspect.answers import Answer, Broken, broken_pools
@@ -198,7 +199,7 @@ class SeriesQuestion:
             known, others = (plan.joined([(pool, key) for pool in reading.rows], reading.rows) for key in ALONE)
             rows = [row or (Row() if known[at] and not others[at] else None) for at, row in enumerate(rows)]
         of_pools = [(pool, POOL) for pool in reading.rows]
-        of_stretches = [_of(rows[begin : begin + plan.range.stretch]) for begin in plan.stretches]
+        of_stretches = [_of(tuple(rows[begin : begin + plan.range.stretch])) for begin in plan.stretches]
         return Series(
             **self._of,
             range=plan.range.word,
@@ -207,7 +208,7 @@ class SeriesQuestion:
             stretches=tuple(
                 point_of(plan.start(begin), row) for begin, row in zip(plan.stretches, of_stretches, strict=True)
             ),
-            total=point_of(plan.start(0), _of(of_stretches) or Row()),
+            total=point_of(plan.start(0), _of(tuple(of_stretches)) or Row()),
             marks=marks_of(reading.marks, self._of.get("lane") or self._of.get("name") or ""),
             counted_ms=plan.counted_ms(of_pools, reading.rows),
             ahead=0,
@@ -216,13 +217,16 @@ class SeriesQuestion:
         )
 
 
-def _of(rows: Sequence[Row | None]) -> Row | None:
+@lru_cache(maxsize=256)
+def _of(rows: tuple[Row | None, ...]) -> Row | None:
+    """One row for several points; the next reading has the same ones but for the last ones."""
     known = [row for row in rows if row is not None]
     return following(known) if known else None
 
 
+@lru_cache(maxsize=2048)
 def point_of(at_ms: int, row: Row | None) -> Point:
-    """The figures of a row; without one it is not known."""
+    """The figures of a row; without one it is not known. The next reading has the same rows but for the last ones."""
     if row is None:
         return Point(at_ms=at_ms, known=False)
     wait, run = row.wait_ms(0.5, 0.95, 0.99), row.runtime_ms(0.5, 0.95, 0.99)

@@ -210,7 +210,7 @@ def _trend_of(plan: Plan, of: Iterable[tuple[str, str]], found: Found) -> Trend:
     return Trend(
         step_ms=plan.range.step_ms,
         until_ms=plan.start(len(rows)),
-        ended=tuple(row.ended if row else 0 for row in rows),
-        failed=tuple(row.failed if row else 0 for row in rows),
-        waiting=tuple(row.waiting if row and row.waiting >= 0 else None for row in rows),
+        ended=tuple([row.ended if row else 0 for row in rows]),
+        failed=tuple([row.failed if row else 0 for row in rows]),
+        waiting=tuple([row.waiting if row and row.waiting >= 0 else None for row in rows]),
     )
