@@ -22,6 +22,7 @@ RULES = (
     canvas.rewrite_canvas,
     canvas.rewrite_part,
     leftovers.rewrite_names,
+    leftovers.list_periodic,
     leftovers.rewrite_logger,
 )
 

@@ -9,7 +9,7 @@ from libcst import matchers
 
 from queueops.migrate.code import short
 from queueops.migrate.names import leftmost
-from queueops.migrate.rewriter import Rewriter
+from queueops.migrate.rewriter import Rewriter, Stays
 
 ADVICE = {
     "AsyncResult": "write queueops.get(id), which answers a handle or None",
@@ -108,6 +108,12 @@ def rewrite_names(rewriter: Rewriter, original: object, updated: cst.BaseExpress
         rewriter.notes.check(rewriter.names.line(original), short(original), why)
     rewriter.handle(original)
     return cst.parse_expression(rewriter.use("SoftTimeout"))
+
+
+def list_periodic(rewriter: Rewriter, original: object, updated: cst.BaseExpression) -> None:
+    """Note a schedule that is added when the app starts, such as `sender.add_periodic_task(10.0, add.s(1))`."""
+    if isinstance(original, cst.Attribute) and original.attr.value == "add_periodic_task":
+        raise Stays("write cron= at the task, or schedules.create(task, Schedule(line, args=[...]))")
 
 
 def rewrite_logger(rewriter: Rewriter, original: object, updated: cst.Call) -> cst.BaseExpression | None:
