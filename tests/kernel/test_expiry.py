@@ -63,24 +63,37 @@ def test_a_task_that_has_begun_does_not_expire(desk: Desk) -> None:
     desk.check()
 
 
+RELEASED, UNSTARTED = (Outcome.RELEASE, 0), (Outcome.RELEASE, -1)
+
+
 @for_each(
-    ("task_id", "delay_ms", "fields", "expires"),
-    [("a", -1, {}, True), ("b", 0, {}, False), ("c", -1, {"at": 1}, False), ("d", -1, {"cr": 1}, False)],
+    ("task_id", "ends", "expires"),
+    [
+        ("a", [UNSTARTED], True),
+        ("b", [UNSTARTED, UNSTARTED], True),
+        ("c", [RELEASED], False),
+        ("d", [RELEASED, UNSTARTED], False),
+        ("e", [(Outcome.ERROR, 0), UNSTARTED], False),
+        ("f", [(Outcome.CRASH, 0), UNSTARTED], False),
+        ("g", [(Outcome.RESTART, 0), UNSTARTED], False),  # as a step of an iterator, or of a run of a workflow
+    ],
 )
-def test_a_task_that_was_claimed_and_given_back_unstarted_can_still_expire(
-    desk: Desk, task_id: str, delay_ms: int, fields: dict[str, int], expires: bool
+def test_a_task_that_was_only_claimed_and_given_back_can_still_expire(
+    desk: Desk, task_id: str, ends: list[tuple[Outcome, int]], expires: bool
 ) -> None:
     moment = f"~expiry:{task_id}"
     desk.push(task_id, own=LATER, retries=3)
     at = desk.client.zscore(desk.keys.agenda, moment)
-    lease = desk.lease()
-    for field, value in fields.items():
-        desk.client.hset(desk.keys.task(task_id), field, value)
-    desk.client.zrem(desk.keys.agenda, moment)  # its moment came while a worker had it
-    assert desk.settle(lease, Outcome.RELEASE, b"not started", delay_ms=delay_ms) == "OK"
+    for outcome, delay_ms in ends:
+        desk.client.zrem(desk.keys.agenda, moment)  # its moment comes while a worker has it
+        assert desk.settle(desk.lease(), outcome, b"{}", delay_ms=delay_ms) == "OK"
+        if desk.state(task_id) != "pending":
+            desk.make_due(task_id)
+            desk.tick()
     assert desk.client.zscore(desk.keys.agenda, moment) == (at if expires else None)
-    desk.client.hset(desk.keys.task(task_id), "xe", 1)
     desk.client.zadd(desk.keys.agenda, {moment: 1})
+    if expires:
+        desk.client.hset(desk.keys.task(task_id), "xe", 1)
     desk.tick()
     assert desk.state(task_id) == ("cancelled" if expires else "pending")
     desk.check()

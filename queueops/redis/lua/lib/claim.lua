@@ -1,7 +1,7 @@
 -- Claim: visits the ready lanes in a fair round and takes a share of each, until enough tasks are leased.
 -- A plain task has a shorter path, with the same result: fast_swap.lua.
---@needs cancel claim_on_settle end_effects lanes limits minute_counts numbers paused_names phases rate_limit records served_kinds served_lanes
---@needs store_helpers transitions unknown_names
+--@needs cancel claim_on_settle end_effects expiry lanes limits minute_counts numbers paused_names phases rate_limit records served_kinds
+--@needs served_lanes store_helpers transitions unknown_names
 
 local function lease_task(id, score, number, entered, worker, deadline, reply)
   local key = lib.task_key(id)
@@ -26,10 +26,12 @@ local function lease_task(id, score, number, entered, worker, deadline, reply)
     return lib.quarantine(id, 'pending', nil)
   end
   if state ~= 'pending' then return end
-  if expires and lib.expire_unbegun(id, lib.read_record(id), entered) then return end
+  local expiring = expires and lib.read_record(id)
+  if expiring and lib.expire_unbegun(id, expiring, entered) then return end
   if lib.is_name_paused(name) then return lib.hold_back(id, score, name) end
   if lib.leaves_alone(worker, name, lane or 'default', score, id) then return end
   local leased = kind and CLAIMED_AS[phase and kind .. ' ' .. phase or kind] or 'locked'
+  if expiring then lib.begin_again(id, expiring) end
   if created then
     call('HSET', key, 's', leased, 'f', number, 'w', worker, 'b', NOW)
   else

@@ -1,6 +1,6 @@
 -- Claim on settle: if no lane has a ready task, a settling worker with free slots gets new ready tasks directly. The
 -- result is the same as by the lane, at half the cost. Only the claiming script sets `room`, and `offer_to_idle`; else it is 0.
---@needs end_effects lanes minute_counts numbers records rules served_kinds served_lanes store_helpers transitions
+--@needs end_effects expiry lanes minute_counts numbers records rules served_kinds served_lanes store_helpers transitions
 
 fresh.nothing_ready = false -- whether a claim found no ready lane, and has changed nothing
 fresh.at_once = function() return { room = 0, leases = {} } end
@@ -75,6 +75,7 @@ function lib.take_at_once(id, record)
   end
   if not is_open(record, fields) then return false end
   local number, leased = lib.next_number(), leased_state(record)
+  if record[F.expires] then lib.begin_again(id, record) end
   write_lease(id, number, leased, record[F.created] or NOW, more)
   give(id, record, leased, number, fields)
   return true

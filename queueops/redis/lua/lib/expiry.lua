@@ -7,7 +7,12 @@ function lib.expires_at(field, created)
   return number and (string.byte(field) == 43 and created + number or number) -- 43: +
 end
 
--- A task was given back before it began. Puts it on the agenda again, from which its lease may have taken it.
+-- A task is claimed. One that has begun before has no expiry any more.
+function lib.begin_again(id, record)
+  if record[F.begun] then call('HDEL', lib.task_key(id), F.expires) end
+end
+
+-- A task with an expiry was given back before it began. Its moment may have left the agenda during the lease.
 function lib.unbegin(id, record)
   call('HDEL', lib.task_key(id), F.begun)
   local at = lib.expires_at(record[F.expires], lib.number_of(record[F.created]) or now)

@@ -107,10 +107,9 @@ function lib.outcomes.restart(id, record, end_)
   delay(id, record, 'postponed', max(0, end_.delay), 'at', attempts)
 end
 
--- Without `end_`, and with a delay below 0, the task was not started: it can still expire.
+-- Without `end_`, and with a delay below 0, the task was not started.
 function lib.outcomes.release(id, record, end_)
-  local is_unstarted = not end_ or end_.delay < 0
-  if record[F.expires] and is_unstarted and not (record[F.attempt] or record[F.crashes]) then lib.unbegin(id, record) end
+  if record[F.expires] and (not end_ or end_.delay < 0) then lib.unbegin(id, record) end
   if record[F.cancel_requested] then return lib.finish(id, record, 'cancelled', 'y', record[F.cancel_requested]) end
   make_ready(id, record, 0) -- 0: before all others of its priority, for it had its turn
 end
