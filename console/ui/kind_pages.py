@@ -129,8 +129,7 @@ class Hit(NamedTuple):
 class Finder:
     """What the find box finds of a kind: the title of the hits, and these by a text, in any case of letters.
 
-    ``thing`` is the word for one of them in a sentence, ``id`` that for an id that is found by the whole. ``verbs`` are
-    what the command palette offers for a hit: the word before its name, and the name of a URL that takes it as `id`.
+    ``thing`` is a word for one, ``id`` for an id that is found whole. ``verbs`` have names of URLs that take the hit.
     """
 
     thing: str | Promise = ""
@@ -294,8 +293,7 @@ def tabs_of_kind(record: str) -> list[Tab]:
 def actions_of_kind(record: str) -> dict[str, Any]:
     """The actions that replace standard ones for a record, by the verb of the standard one."""
     own = {verb: each for pages in kind_pages() if record in pages.records for verb, each in pages.actions.items()}
-    words = words_of_record(record)
-    return own | dict(words.actions) if words is not None else own
+    return own | dict(words.actions if (words := words_of_record(record)) else ())
 
 
 def words_of_record(record: str) -> RecordWords | None:
@@ -369,8 +367,7 @@ def parts() -> list[PartPages]:
 
 def lost_by_edit(task: TaskDetail) -> Loss | None:
     """What an edit of a task's arguments deletes; None if nothing."""
-    found = (pages.lost_by_edit(task) for pages in kind_pages() if pages.lost_by_edit is not None)
-    return next((loss for loss in found if loss is not None), None)
+    return next(filter(None, (each.lost_by_edit(task) for each in kind_pages() if each.lost_by_edit is not None)), None)
 
 
 def usual_states(record: str) -> tuple[str, ...]:
