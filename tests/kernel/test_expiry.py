@@ -63,7 +63,7 @@ def test_a_task_that_has_begun_does_not_expire(desk: Desk) -> None:
     desk.check()
 
 
-RELEASED, UNSTARTED = (Outcome.RELEASE, 0), (Outcome.RELEASE, -1)
+RELEASED, UNSTARTED, UNKNOWN = (Outcome.RELEASE, 0), (Outcome.RELEASE, -1), (Outcome.UNKNOWN, 0)
 
 
 @for_each(
@@ -76,6 +76,8 @@ RELEASED, UNSTARTED = (Outcome.RELEASE, 0), (Outcome.RELEASE, -1)
         ("e", [(Outcome.ERROR, 0), UNSTARTED], False),
         ("f", [(Outcome.CRASH, 0), UNSTARTED], False),
         ("g", [(Outcome.RESTART, 0), UNSTARTED], False),  # as a step of an iterator, or of a run of a workflow
+        ("h", [UNKNOWN], True),
+        ("i", [(Outcome.ERROR, 0), UNKNOWN], False),
     ],
 )
 def test_a_task_that_was_only_claimed_and_given_back_can_still_expire(

@@ -115,6 +115,7 @@ function lib.outcomes.release(id, record, end_)
 end
 
 function lib.outcomes.unknown(id, record, end_)
+  if record[F.expires] then lib.unbegin(id, record) end
   if record[F.cancel_requested] then return lib.finish(id, record, 'cancelled', 'y', record[F.cancel_requested]) end
   local since = lib.unknown_since(record)
   local known = record[F.worker] and lib.note_unable(record[F.worker], record[F.name]) and lib.find_knower(record[F.name])
