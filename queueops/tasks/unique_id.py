@@ -74,7 +74,9 @@ class UniqueId:
         return self._unique(**(given if self._takes_all else {name: given[name] for name in self._names}))
 
     def _needs_only(self, given: Mapping[str, Any]) -> bool:
-        """Whether the template or the function can do with these arguments."""
+        """Whether the template or the function can do with these arguments. One of `**` alone may look at any."""
+        if not isinstance(self._unique, str) and self._takes_all and not self._names:
+            return False
         names = _fields(self._unique) if isinstance(self._unique, str) else self._names
         return self._fits and given.keys() >= set(names)
 

@@ -44,6 +44,12 @@ def noted(page: int, **others: str) -> int:
     return page
 
 
+@task(name="tests.limits.all", unique=lambda **given: f"all:{given.get('value')}")
+def whole(value: int) -> int:
+    """Its only argument."""
+    return value
+
+
 @task(name="tests.limits.numbered", unique="numbered:{page}")
 def numbered(page: int) -> int:
     """The number of the page."""
@@ -71,10 +77,10 @@ def test_a_key_is_made_of_the_arguments_and_the_tasks_of_all_keys_run() -> None:
 
 
 def test_parts_of_a_group_and_a_chain_have_their_limits() -> None:
-    whole = group(*(mail.s(5, str(n)) for n in range(4))).push()
+    parts = group(*(mail.s(5, str(n)) for n in range(4))).push()
     steps = chain(report.s(1), report.s()).push()
     run_worker()
-    assert whole.result(timeout=5) == [5, 5, 5, 5]
+    assert parts.result(timeout=5) == [5, 5, 5, 5]
     assert steps.result(timeout=5) == 1
 
 
@@ -84,7 +90,8 @@ def test_a_part_gets_its_key_and_its_id_of_the_arguments_that_are_known() -> Non
     run_worker()
     assert parts.result(timeout=5) == 3
     advice = "needs the first argument, which is not known yet; use .si()"
-    for part, option in ((mail.s(), "limit_key"), (mail.s("a"), "limit_key"), (numbered.s(), "unique")):
+    lacking = ((mail.s(), "limit_key"), (mail.s("a"), "limit_key"), (numbered.s(), "unique"), (whole.s(), "unique"))
+    for part, option in lacking:
         with pytest.raises(BadArguments, match=re.escape(f"its {option}= {advice}")):
             chain(report.s(1), part).push()
 
