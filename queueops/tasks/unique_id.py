@@ -38,7 +38,7 @@ class UniqueId:
         if isinstance(unique, str) and function is not None:
             _check(self.option, unique, function)
         self._unique: Unique = unique
-        taken = [] if isinstance(unique, str) else list(inspect.signature(unique).parameters.values())
+        taken = [] if isinstance(unique, str) else _parameters(unique)
         self._takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken)
         self._names = [p.name for p in taken if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
         self._fits = not any(p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) for p in taken)
@@ -92,6 +92,13 @@ def fit(text: Any) -> str:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
     return f"{_UNFIT.sub('-', text)[: ID_LENGTH - _DIGITS - 2]}=={digest}"
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except ValueError:  # a type such as str tells none
+        return [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]
 
 
 def _check(option: str, template: str, function: Callable[..., Any]) -> None:

@@ -79,6 +79,14 @@ def test_a_template_writes_none_as_none(namespace):
     registry.unregister("task", greet.name)
 
 
+def test_a_type_makes_the_id_as_a_function_does(namespace):
+    @task(unique=str)
+    def greet(number: int) -> None: ...
+
+    assert greet.push(7).id == "7"
+    registry.unregister("task", greet.name)
+
+
 def test_the_task_id_of_a_class_may_be_any_text(namespace):
     class Sums(MapReduce):
         """Of one chunk."""
