@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
@@ -124,6 +124,9 @@ OF_A_RESULT = {
     "task": "a handle has id, pool and state",
 }
 
+WAITING = {"blocking", "timeout", "backoff", "max_delay", "revoke_on_timeout", "preserve"}
+"""What a result of Huey is asked with."""
+
 
 def rewrite_result(rewriter: Rewriter, original: object, updated: cst.BaseExpression) -> cst.BaseExpression | None:
     """`f(1)(blocking=True)` becomes `f.push(1).result()`, `revoke()` becomes `cancel()`. The others are listed."""
@@ -138,15 +141,26 @@ def rewrite_result(rewriter: Rewriter, original: object, updated: cst.BaseExpres
     name, asked, handle = "get", original.func, cst.ensure_type(updated, cst.Call).func
     if isinstance(asked, cst.Attribute) and asked.attr.value in ("get", "revoke"):
         name, asked, handle = asked.attr.value, asked.value, cst.ensure_type(handle, cst.Attribute).value
-    if not _is_handle(rewriter, asked):
-        return None
     options = keywords(original.args)
+    if not _is_handle(rewriter, asked):
+        if _may_wait(rewriter, asked, original.args, options):
+            raise Stays(f"if this is the answer of a task that moves, {OF_A_RESULT['get']}")
+        return None
     waits = literal(options.get("blocking")) is True and not set(options) - {"blocking", "timeout"}
     if positional(original.args) or has_stars(original.args) or (options if name == "revoke" else not waits):
         raise Stays(OF_A_RESULT[name])
     if name == "revoke":
         return method(handle, "cancel")
     return method(handle, "result", [named("timeout", options["timeout"])] if "timeout" in options else [])
+
+
+def _may_wait(
+    rewriter: Rewriter, node: cst.BaseExpression, args: Sequence[cst.Arg], options: Mapping[str, object]
+) -> bool:
+    """Whether a call looks like that of an answer that came from elsewhere, such as out of a list."""
+    if "blocking" not in options or positional(args) or set(options) - WAITING or text_of(node).endswith(".acquire"):
+        return False
+    return answers_of(rewriter, node) is None and rewriter.task_of(node) is None
 
 
 def _is_handle(rewriter: Rewriter, node: cst.CSTNode) -> bool:
