@@ -196,8 +196,10 @@ def _known() -> tuple[dict[str, set[str]], dict[Command, set[str]]]:
     of_kinds = dict.fromkeys(word for finder in finders() for word in finder.verbs if word not in known)
     commands = (*COMMANDS, *map(Command, of_kinds))
     labels: dict[str, list[str]] = {name: [str(action.label)] for name, action in ACTIONS.items()}
-    for name, action in chain(*(pages.actions.items() for pages in kind_pages())):
-        labels[name].append(str(action.label))
+    for pages in kind_pages():
+        for own in (pages.actions, *(words.actions for words in pages.words.values())):
+            for name in labels.keys() & own.keys():
+                labels[name].append(str(own[name].label))
     return (
         {name: set[str]().union(*(_words(name, each) for each in told)) for name, told in labels.items()},
         {command: _words(command.word, verb_label(command.word)) for command in commands},

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 from playwright.sync_api import Page, expect
 
+from console.actions.catalog import ACTIONS
 from console.models import AuditEntry
+from console.pages import palette
+from console.ui.kind_pages import KindPages, kind_pages
 from queueops import inspect
+from queueops.model.contracts import Push
 from queueops.redis.broker import get_broker
 from tests.console.browsing import Open
 from tests.console.standin import World
@@ -111,6 +117,16 @@ def test_a_schedule_and_a_run_are_found_by_name_and_acted_on(
             with counted_trips() as trips:
                 shown(administrator, text)
             assert trips.made <= 5, text
+
+
+def test_a_verb_is_also_known_by_the_words_that_a_kind_has_for_it(
+    namespace: str, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get_broker().push([Push(id="told", name="tests.noop", kind="callback")])
+    assert re.search(r'action="/ops/tasks/told/_cancel".*?Discard <b>told</b>', shown(operator, "discard told"), re.S)
+    stranger = KindPages(actions={"dance": ACTIONS["retry"]})
+    monkeypatch.setattr(palette, "kind_pages", lambda: (*kind_pages(), stranger))
+    assert "/_cancel" in shown(operator, "cancel told"), "a verb that is none of the standard ones is left out"
 
 
 @pytest.mark.browser
