@@ -20,7 +20,7 @@ from console.diagram.moments import Happening
 from console.pages.history import DAY_MS, moment, region, written
 from console.ui import dates, times
 from console.ui.comparison import compared
-from console.ui.kept_parts import kept
+from console.ui.kept_parts import kept_briefly
 from console.ui.markup import markup
 from queueops.inspect import ErrorRow, LaneRow, Series, Trend, WorkerRow
 
@@ -35,7 +35,8 @@ def history_charts(series: Series, happenings: Iterable[Happening], chosen: str,
     They change once a minute, and are the same for all readers of a language and time zone.
     """
     zone, told = timezone.get_current_timezone(), tuple(happenings)
-    return kept("console/history/charts.html", series=series, happenings=told, chosen=chosen, at_ms=at_ms, zone=zone)
+    values = {"series": series, "happenings": told, "chosen": chosen, "at_ms": at_ms, "zone": zone}
+    return kept_briefly("console/history/charts.html", **values)
 
 
 @register.simple_tag

@@ -28,11 +28,21 @@ def kept(template: str, **values: Hashable) -> SafeString:
     return _rendered(compiled.template, url_scope(), sprite(), **values)
 
 
-@lru_cache(maxsize=128, typed=True)  # typed: text that is to be escaped may equal text that is HTML
-def _rendered(template: Template, scope: Scope, _sprite: str, /, **values: Hashable) -> SafeString:
+def kept_briefly(template: str, **values: Hashable) -> SafeString:
+    """The same for a large part that soon has other values: only the latest are kept."""
+    compiled: Any = get_template(template)
+    return _large(compiled.template, url_scope(), sprite(), **values)
+
+
+def _render(template: Template, scope: Scope, _sprite: str, /, **values: Hashable) -> SafeString:
     context: Any = Context(values, use_l10n=False)
     context.request = SimpleNamespace(current_app=scope[-1])  # what the tag `url` asks for
     return template.render(context)
+
+
+# typed: text that is to be escaped may equal text that is HTML
+_rendered = lru_cache(maxsize=256, typed=True)(_render)
+_large = lru_cache(maxsize=16, typed=True)(_render)
 
 
 class KeptText(TranslateNode):

@@ -77,6 +77,14 @@ def test_the_charts_are_made_once_for_each_time_zone(world: World, administrator
     assert "console/history/charts.html" in rendered(administrator, "?range=24h")
 
 
+def test_charts_are_kept_for_a_few_minutes_alone(world: World, administrator: Client) -> None:
+    for number in (*range(20), 0):
+        administrator.cookies["queueops_zone"] = f"Etc/GMT-{number}" if number < 14 else f"Etc/GMT+{number - 12}"
+        made = rendered(administrator, "?range=24h")
+        assert "console/history/charts.html" in made, "16 of them are in memory"
+    assert not made & PARTS, "small parts stay"
+
+
 def test_a_part_has_the_urls_of_the_page(probe: Callable[..., str]) -> None:
     assert " /ops/help/ " in probe()
     set_script_prefix("/mounted/")
