@@ -22,6 +22,7 @@ from tests.console.test_workflows import Handle, run  # noqa: F401
 from tests.kernel.desk import Desk
 from tests.support.monitoring import counted_trips
 from tests.support.specimens import NAME, SICK, specimens
+from tests.workflows.test_runs import approval
 
 pytestmark = pytest.mark.django_db
 
@@ -112,6 +113,9 @@ def test_a_schedule_and_a_run_are_found_by_name_and_acted_on(
         assert "order/7" in found
         assert f'action="/ops/workflows/{run.id}/_cancel"' in shown(operator, "cancel order/7")
         assert f'action="/ops/workflows/{run.id}/_terminate"' in shown(operator, "terminate order/7")
+        unnamed = approval.start(60.0).id
+        assert shown(operator, unnamed[:-1]).count(f"<span>{unnamed}</span>") == 1, "once, as a task"
+        assert operator.get("/ops/find/", {"q": unnamed[:-1]}).headers["Location"].startswith(f"/ops/tasks/{unnamed}/")
         inspect.status(60)
         for text in ("order", "pause hourly", "cancel order/7"):
             with counted_trips() as trips:

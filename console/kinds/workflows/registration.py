@@ -107,10 +107,14 @@ def _chain(run: RunView, task: TaskDetail) -> tuple[RunFacts, ...]:
 
 
 def hits(text: str) -> Iterator[Hit]:
-    """The newest runs of instances whose id begins so, among those that one look finds."""
+    """The newest runs of instances whose id begins so, among those that one look finds.
+
+    An instance without an id of its own has that of its first run, which is found as a task.
+    """
     if len(text) >= SHORTEST and "*" not in text:
         with suppress(FilterError):
-            for row in inspect.workflow_runs(instance=f"{text}*", limit=MOST_FOUND).rows:
+            found = inspect.workflow_runs(instance=f"{text}*", limit=MOST_FOUND).rows
+            for row in (each for each in found if each.instance != each.id):
                 yield Hit(row.instance, task_url(row.id, row.pool, f"task-{RUN}"), row.name, row.state)
 
 
