@@ -26,6 +26,8 @@ LEVELS: dict[str, frozenset[Verb]] = {
     PoolGrant.Level.PUSH: frozenset({Verb.PUSH}),
 }
 OF_ENTRIES = ("undo", "audit-go-on", "audit-operation")
+TELLING = ("lane-", "pool-", "task-", "tasks-", "name-")
+"""How the names of URLs begin that tell the pools on which they act, beside OF_ENTRIES."""
 KEPT = "_queueops_pool_grants"
 
 

@@ -15,6 +15,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import TABLE
+from console.access.pools import TELLING
 from console.actions.catalog import ACTIONS, actions_on
 from console.actions.catalog import label as verb_label
 from console.pages import find
@@ -138,8 +139,13 @@ def _answer(frame: Frame, text: str) -> tuple[list[Act], list[find.Group]]:
     things = (_on_things(command, found) for command in meant.commands)
     words = (*meant.tasks, *(command.word for command in meant.commands))
     known = chain(_on_tasks(meant.tasks, found), *things, *(_of_kinds(word, of_kinds) for word in words))
-    acts = [act for act, name in known if TABLE[name] in frame.may_in(*filter(None, [act.pool]))]
+    acts = [act for act, name in known if TABLE[name] in frame.may_in(*_pools(act, name))]
     return acts, list(find.grouped(found, target, of_kinds)) if target else [_lists(meant.tasks)]
+
+
+def _pools(act: Act, url_name: str) -> list[str]:
+    """The pools in which the action needs the permission; none: in all."""
+    return [act.pool] if act.pool and url_name.startswith(TELLING) else []
 
 
 def _meant(text: str) -> _Meant | None:
@@ -153,20 +159,25 @@ def _meant(text: str) -> _Meant | None:
 
 def offers(request: HttpRequest, wanted: str) -> Iterator[Offer]:
     """The verbs of which a word begins with this text, if the user may use them in any pool."""
-    (known, others), may = _known(), Frame(request).may_somewhere
+    (known, others), frame = _known(), Frame(request)
     for name, words in known.items():
-        needs = [_("id of a task")] * (ACTIONS[name].permission in may) + _things_of_kinds(name, may)
+        needs = [_("id of a task")] * (ACTIONS[name].permission in frame.may_somewhere) + _things_of_kinds(name, frame)
         if needs and _begins(words, wanted):
             yield _offer(str(ACTIONS[name].label), one_of(needs))
     for command, words in others.items():
-        own = [_THINGS[kind] for kind, name in command.urls.items() if TABLE[name] in may]
-        if (needs := [*own, *_things_of_kinds(command.word, may)]) and _begins(words, wanted):
+        own = [_THINGS[kind] for kind, name in command.urls.items() if _is_offered(name, frame)]
+        if (needs := [*own, *_things_of_kinds(command.word, frame)]) and _begins(words, wanted):
             yield _offer(str(verb_label(command.word)), one_of(needs))
 
 
-def _things_of_kinds(word: str, may: frozenset[str]) -> list[str | Promise]:
+def _things_of_kinds(word: str, frame: Frame) -> list[str | Promise]:
     """What kinds have behind this verb, if the user may use it there."""
-    return [each.thing for each in finders() if word in each.verbs and TABLE[each.verbs[word]] in may]
+    return [each.thing for each in finders() if word in each.verbs and _is_offered(each.verbs[word], frame)]
+
+
+def _is_offered(url_name: str, frame: Frame) -> bool:
+    """Whether the user may call the URL, at least for a thing in some pool."""
+    return TABLE[url_name] in (frame.may_somewhere if url_name.startswith(TELLING) else frame.may)
 
 
 def _offer(label: str, needs: str) -> Offer:

@@ -18,6 +18,7 @@ from queueops.redis.broker import get_broker
 from tests.console.browsing import Open
 from tests.console.standin import World
 from tests.console.test_browser import many
+from tests.console.test_pool_grants import grant
 from tests.console.test_workflows import Handle, run  # noqa: F401
 from tests.kernel.desk import Desk
 from tests.support.monitoring import counted_trips
@@ -121,6 +122,24 @@ def test_a_schedule_and_a_run_are_found_by_name_and_acted_on(
             with counted_trips() as trips:
                 shown(administrator, text)
             assert trips.made <= 5, text
+
+
+def test_what_a_permission_in_one_pool_does_not_reach_is_not_offered(namespace: str, viewer: Client) -> None:
+    grant(SICK, "administer")
+    with specimens():
+        assert f'action="/ops/lanes/{SICK}/narrow/_pause"' in shown(viewer, "pause narrow")
+        assert '/_cancel"' in shown(viewer, "cancel n")
+        reached = [f"/ops/schedules/hourly/_{verb}?pool={SICK}" for verb in ("pause", "run")]
+        for text, address in (
+            ("pause hour", reached[0]),
+            ("run now hour", reached[1]),
+            ("quiet w1", "/ops/workers/w1/_quiet"),
+        ):
+            assert viewer.post(address, {"pool": SICK}).status_code == 403
+            assert f'action="{address}"' not in shown(viewer, text), text
+        offered = shown(viewer, "pause")
+        assert "name, lane or pool" in offered
+        assert 'data-fill="quiet "' not in shown(viewer, "quiet")
 
 
 def test_a_verb_is_also_known_by_the_words_that_a_kind_has_for_it(
