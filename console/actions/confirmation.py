@@ -46,7 +46,7 @@ def is_confirmed(needed: Need, count: int, sent: Mapping[str, str]) -> bool:
         return True
     if sent.get("confirmed") != str(count):
         return False
-    typed = re.sub(r"[\s.,'’]", "", sent.get("typed", ""))
+    typed = re.sub(r"(?<=\d)[\s.,'’](?=\d{3}(?!\d))", "", sent.get("typed", "").strip())
     return needed is Need.ASK or (typed == str(count) and bool(sent.get("reason", "").strip()))
 
 

@@ -49,8 +49,11 @@ def test_how_much_is_asked_follows_from_how_many_and_from_the_way_back(
 )
 def test_a_confirmation_is_for_just_this_many(needed: Need, sent: dict[str, str], so: bool) -> None:
     assert is_confirmed(needed, 5, sent) is so
-    many = {"confirmed": "3365", "typed": "3.365", "reason": "x"}  # as a German page writes it
-    assert is_confirmed(Need.TYPE, 3365, many)
+    many = {"3365": True, "3.365": True, "3\u202f365": True, "3.36.5": False, "3,36": False, "33.65": False}
+    typed = {text: is_confirmed(Need.TYPE, 3365, {"confirmed": "3365", "typed": text, "reason": "x"}) for text in many}
+    assert typed == many, "a German page writes 3.365"
+    millions = {"confirmed": "1234567", "typed": "1,234,567", "reason": "x"}
+    assert is_confirmed(Need.TYPE, 1_234_567, millions)
 
 
 def test_twenty_rows_act_at_once_and_twenty_one_ask(world: World, operator: Client) -> None:
