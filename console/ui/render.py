@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb
-from console.access.pools import granted_in, granted_somewhere
+from console.access.pools import OF_ALL_POOLS, granted_in, granted_somewhere
 from console.ui import formatting, language
 from console.ui.kind_names import reserve
 from console.ui.kind_pages import NavigationItem, finders, kind_pages, of_project, section_of, section_of_record
@@ -120,8 +120,11 @@ class Frame:
         return self.may if self._pools() else frozenset(granted_somewhere(self.user))
 
     def _pools(self) -> list[str]:
-        """The pool that the URL names; the page shows only what is in it."""
-        named = getattr(request_match(self.request), "kwargs", {}).get("pool") or self.request.GET.get("pool", "")
+        """The pool that the URL names, if the actions of the page are in it."""
+        match = request_match(self.request)
+        if match is not None and (match.url_name or "").startswith(OF_ALL_POOLS):
+            return []
+        named = getattr(match, "kwargs", {}).get("pool") or self.request.GET.get("pool", "")
         return [named] if named else []
 
     @property

@@ -17,6 +17,7 @@ from tests.console.standin import World
 from tests.console.test_permissions import entry
 from tests.console.walk import MUTATIONS, Address, for_each_address
 from tests.kernel.desk import Desk, make
+from tests.support.specimens import SICK, specimens
 
 pytestmark = pytest.mark.django_db
 TOLD = ("task-", "tasks-", "lane-", "pool-", "name-push", "undo", "audit-operation")
@@ -91,6 +92,19 @@ def test_a_mass_action_leaves_other_pools_out_and_says_so(desk: Desk, member: Cl
     assert "/ops/tasks/_all_cancel" in member.get("/ops/tasks/?state=pending&pool=mail").content.decode()
     member.post("/ops/tasks/_all_cancel?state=pending&pool=mail", {"confirmed": "1"})
     assert states(m2="mail", b1="billing", b2="billing") == ["cancelled", "pending", "pending"]
+
+
+def test_pages_of_schedules_and_workers_have_no_button_that_needs_all_pools(
+    namespace: str, member: Client, administrator: Client
+) -> None:
+    grant(SICK, "administer")
+    pages = {"schedules/": "hourly/_pause", "schedules/hourly/": "hourly/_run", "workers/w1/": "w1/_quiet"}
+    with specimens():
+        for page, action in pages.items():
+            address = f"/ops/{page}?pool={SICK}"
+            assert action in administrator.get(address).content.decode(), page
+            assert action not in member.get(address).content.decode(), page
+        assert "narrow/_pause" in member.get(f"/ops/lanes/{SICK}/narrow/").content.decode()
 
 
 def test_buttons_and_undo_are_there_only_in_the_own_pool(desk: Desk, member: Client, administrator: Client) -> None:
