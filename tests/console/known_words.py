@@ -8,6 +8,7 @@ PROJECT: dict[str, str] = {
 }
 """The stand-alone project, which switches the HTTP API of jobs on: it uses kinds as any project does."""
 FOREIGN: dict[str, str] = {
+    "console/access/pools.py": "schedule",  # how names of URLs begin
     "console/actions/operations.py": "is_cut",  # of a list of pools that was not read to its end
     "console/admin.py": "group group",  # of users
     "console/models.py": "group group",  # of users
