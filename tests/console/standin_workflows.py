@@ -84,7 +84,7 @@ class WorkflowWorld:
         self.world._ask()
         return self._facts()
 
-    def workflow_runs(self, *filters: str, instance: str = "", **more: str) -> RunPage:
+    def workflow_runs(self, *filters: str, instance: str = "", **more: str | int) -> RunPage:
         self.world._ask()
         if not self._facts().instance.startswith(instance.removesuffix("*")):
             return RunPage(rows=())

@@ -96,6 +96,8 @@ def test_runs_are_found_by_tag_and_by_the_beginning_of_their_instance() -> None:
     assert ids(inspect.workflow_runs(tag="rare")) == ["return-1"]
     assert ids(inspect.workflow_runs(instance="order-*")) == ["order-9", "order-2", "order-1", "order-0"]
     assert ids(inspect.workflow_runs(instance="order-*", tag="shop", state="idle")) == []
+    newest = inspect.workflow_runs(instance="order-*", budget=1)
+    assert (ids(newest), newest.partial) == (["order-9"], True)
     assert ids(inspect.workflow_runs(instance="order-1", name="wf.other_shop")) == []
     assert [row.tags for row in inspect.workflow_runs(tag="rare").rows] == [("rare",)]
 

@@ -29,8 +29,8 @@ from queueops.inspect import FilterError, RunChildren, RunFacts, RunView, TaskDe
 from queueops.model.states import TERMINAL, State
 
 RUN = "run"
-SHORTEST, MOST_FOUND = 3, 20
-"""Characters by which the find box looks for instances, and the most runs that it finds."""
+SHORTEST, MOST_FOUND, NEWEST = 3, 20, 100
+"""Characters by which the find box looks for instances, the most runs that it finds, and among how many of a pool."""
 PLACES = {"first": r"\d{1,6}", "inbox": r"\d{1,6}", "children": r"\d{1,6}", "calls": r"\d{1,20}\.\d{1,6}"}
 """Where the pages of the history, the inbox, the children and the open commands begin."""
 
@@ -107,13 +107,13 @@ def _chain(run: RunView, task: TaskDetail) -> tuple[RunFacts, ...]:
 
 
 def hits(text: str) -> Iterator[Hit]:
-    """The newest runs of instances whose id begins so, among those that one look finds.
+    """The runs of instances whose id begins so, among the newest of each pool.
 
     An instance without an id of its own has that of its first run, which is found as a task.
     """
     if len(text) >= SHORTEST and "*" not in text:
         with suppress(FilterError):
-            found = inspect.workflow_runs(instance=f"{text}*", limit=MOST_FOUND).rows
+            found = inspect.workflow_runs(instance=f"{text}*", limit=MOST_FOUND, budget=NEWEST).rows
             for row in (each for each in found if each.instance != each.id):
                 yield Hit(row.instance, task_url(row.id, row.pool, f"task-{RUN}"), row.name, row.state)
 

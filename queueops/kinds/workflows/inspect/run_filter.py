@@ -33,7 +33,7 @@ MARKS = {BLOCKED: "vb", SUSPENDED: "vs", CONTINUED: "ve"}
 suspended, whatever state they are in meanwhile; and runs that ended because they continued as new."""
 MOST = 200
 BUDGET = 1000
-"""The most candidates of one page. With a filter that no index covers, a page may end before it is full."""
+"""The most candidates of a page in each pool. With a filter that no index covers, a page may end before it is full."""
 _AGE = re.compile(r"(\d{1,7})\s*(s|min|h|d)", re.IGNORECASE)
 _STORED = re.compile(r"[ !#-\[\]-~]+")
 """Printable ASCII without quotes and backslashes."""
@@ -113,9 +113,9 @@ class FoundRuns(NamedTuple):
     broken: tuple[Broken, ...] = ()
 
 
-def find_runs(wanted: RunFilter, after: str, limit: int) -> FoundRuns:
+def find_runs(wanted: RunFilter, after: str, limit: int, budget: int = BUDGET) -> FoundRuns:
     """One page of the runs that match, newest first; it may have none and go on. Raises FilterError."""
-    return _read(wanted, after, max(1, min(limit, MOST)))
+    return _read(wanted, after, max(1, min(limit, MOST)), max(1, min(budget, BUDGET)))
 
 
 def blocked_run_count(pool: str = "") -> int:
@@ -163,13 +163,13 @@ def plain(document: str) -> str:
     return value if isinstance(value, str) else document
 
 
-def _read(wanted: RunFilter, after: str, limit: int) -> FoundRuns:
+def _read(wanted: RunFilter, after: str, limit: int, budget: int) -> FoundRuns:
     reader = open_reader()
     pools = pools_of(reader, wanted.pool)
     indexes = _indexes(wanted)
     begun = pagination.read(after, pools, indexes) if after else dict.fromkeys(pools, ("", "", ""))
     now = reader.now_ms() if wanted.older_ms or wanted.younger_ms else 0
-    asked = {pool: _arguments(wanted, limit, place, indexes, now) for pool, place in begun.items()}
+    asked = {pool: _arguments(wanted, limit, budget, place, indexes, now) for pool, place in begun.items()}
     replies: Mapping[str, Sequence[Any]] = reader.ask("run_page", asked)
     found = merged_rows(begun, replies, limit, timed=tuple(MARKS))
     broken = broken_pools(reader.broken, reader.silent)
@@ -196,10 +196,10 @@ def _indexes(wanted: RunFilter) -> list[str]:
 
 
 def _arguments(
-    wanted: RunFilter, limit: int, place: pagination.Place, indexes: Sequence[str], now: int
+    wanted: RunFilter, limit: int, budget: int, place: pagination.Place, indexes: Sequence[str], now: int
 ) -> list[Argument]:
     since = now - wanted.younger_ms if wanted.younger_ms else ""
     till = now - wanted.older_ms if wanted.older_ms else ""
     own = (since, till, _stored_part(wanted.status), wanted.instance)
     triples = [part for facet in _facets(wanted) for part in facet]
-    return [limit, BUDGET, *place, *own, len(indexes), *indexes, *triples]
+    return [limit, budget, *place, *own, len(indexes), *indexes, *triples]

@@ -19,6 +19,7 @@ from queueops.inspect.task_rows import TaskRow
 from queueops.inspect.tasks import tasks
 from queueops.kinds.workflows.inspect.run_chain import ChainPage, chain_page, runs_from
 from queueops.kinds.workflows.inspect.run_filter import (
+    BUDGET,
     CONTINUED,
     MARKS,
     MOST,
@@ -120,6 +121,7 @@ def workflow_runs(
     status: str = "",
     older: float | timedelta | str = "",
     younger: float | timedelta | str = "",
+    budget: int = BUDGET,
 ) -> RunPage:
     """Runs that match each part of the filter that is given, the newest first. Raises FilterError.
 
@@ -127,7 +129,8 @@ def workflow_runs(
     ended because they continued as new, which are not among those that `succeeded`. The last one is the first of these.
     `instance` is a whole id, or a beginning such as `order-*`. `status` is a part of the custom status. `older` and
     `younger` limit the time since the start: seconds, or a text such as `12h`. With `search`, the runs of the instance
-    of that id, the newest first, and the runs whose id begins with it.
+    of that id, the newest first, and the runs whose id begins with it. A page looks at `budget` candidates of each pool
+    at most.
     """
     wanted = RunFilter(
         state=state,
@@ -147,7 +150,7 @@ def workflow_runs(
         if chain.runs or not (chain.next and chain.is_walk):
             return _of_chain(chain, wanted, limit)
         after = chain.next
-    found = find_runs(wanted, after, limit)
+    found = find_runs(wanted, after, limit, budget)
     return RunPage(
         rows=_with_fields(found.rows, wanted.status),
         next=found.next,
