@@ -79,8 +79,8 @@ def test_a_terminal_shows_the_text_in_place_of_the_digest_and_takes_it(job: str,
     queue("pause", f"aggr:{SHOP}")
     row = next(row for row in inspect.lanes(POOL) if row.lane == LANE)
     assert row.paused
-    with pytest.raises(CommandError, match="aggr:Nobody"):
-        queue("pause", "aggr:Nobody")
+    with pytest.raises(CommandError, match="aggr:unknown shop"):
+        queue("pause", "aggr:unknown shop")
 
 
 @pytest.mark.parametrize("lane", ["default", "tenant:=x", "a:=", f"a:={'g' * 64}"])
