@@ -28,7 +28,7 @@ LEVELS: dict[str, frozenset[Verb]] = {
 OF_ENTRIES = ("undo", "audit-go-on", "audit-operation")
 TELLING = ("lane-", "pool-", "task-", "tasks-", "name-")
 """How the names of URLs begin that tell the pools on which they act, beside OF_ENTRIES."""
-OF_ALL_POOLS = ("schedule", "worker")
+OF_ALL_POOLS = ("schedule", "worker", "registry")
 """How the names of pages begin that may name a pool, but whose actions need the permission in all pools."""
 KEPT = "_queueops_pool_grants"
 

@@ -86,7 +86,7 @@ def tell(request: HttpRequest, entry: AuditEntry, name: str = "") -> None:
 def _of_tasks(entry: AuditEntry, name: str) -> str:
     """The result for tasks: how many were changed, and to what; for another thing its name."""
     if not entry.ids and not entry.is_mass:
-        text = _("%(label)s: %(target)s.") % {"label": name, "target": target_name(entry) or entry.target}
+        text = _named(name, entry)
         if entry.detail and entry.outcome in (Outcome.REFUSED, Outcome.PARTLY):
             return f"{text.removesuffix('.')}: {told(entry.detail)}."
         pools = ", ".join(entry.after.get("paused_in", ()))  # of a name
@@ -98,6 +98,13 @@ def _of_tasks(entry: AuditEntry, name: str) -> str:
     if entry.is_mass or not entry.changed:
         return text
     return _joined(text, _became(entry), afterwards(entry.verb))
+
+
+def _named(name: str, entry: AuditEntry) -> str:
+    own = verb_of_kind(entry.verb)
+    if own is not None and own.phrase and "%(what)s" not in str(own.phrase):  # it names the only thing that there is
+        return f"{name}."
+    return _("%(label)s: %(target)s.") % {"label": name, "target": target_name(entry) or entry.target}
 
 
 def _words(entry: AuditEntry) -> RecordWords | None:

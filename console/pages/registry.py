@@ -7,6 +7,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from msgspec.structs import replace
 
+from console.access.permissions import Verb
 from console.actions.catalog import Action
 from console.actions.perform import answer
 from console.actions.selection import Thing
@@ -66,10 +67,16 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
     found = _named(id)
     is_past = history.moment(request.GET) is not None  # then what kinds have of it now does not matter
     pieces = [] if is_past else pieces_at("name", id)
-    may_push = push.offers(id, Frame(request))
-    context = {"task": found.known, "pieces": pieces, "is_own": inspect.is_own_name(id), "may_push": may_push}
-    context |= _figures(found)
-    return page(request, "registry/one.html", context)
+    frame = Frame(request)
+    context = {
+        "task": found.known,
+        "pieces": pieces,
+        "is_own": inspect.is_own_name(id),
+        "may_push": push.offers(id, frame),
+        "pause_in": [pool for pool in found.starts_in if Verb.CONFIGURE in frame.may_in(pool)],
+        "resume_in": [pause.pool for pause in found.paused if Verb.CONFIGURE in frame.may_in(pause.pool)],
+    }
+    return page(request, "registry/one.html", context | _figures(found))
 
 
 def live(request: HttpRequest, id: str) -> HttpResponse:

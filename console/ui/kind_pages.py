@@ -85,15 +85,15 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordWords:
-    """Own words of a record: the badge of its state, what many of it are called, and its actions.
+    """Own words of a record: what many of it are called, the badge of its state, and its actions.
 
     ``number`` takes how many, and this number as the page shows it. ``actions`` have the calls of the standard ones,
     with another label and note, by their verb.
     """
 
-    badge: Callable[[TaskDetail], str]
     number: Callable[[int, str], str]
-    actions: Mapping[str, Any]
+    badge: Callable[[TaskDetail], str] | None = None
+    actions: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -138,3 +138,19 @@ def test_the_pool_of_a_lane_and_of_a_filter_decides_over_undo_and_go_on(
         whole = AuditEntry.objects.create(filter={"state": "pending", "pool": pool}, **begun)
         assert member.post(f"/ops/audit/{whole.pk}/_go_on").status_code == status
     assert states(m1="mail", m2="mail", b1="billing") == ["cancelled", "cancelled", "pending"]
+
+
+def test_the_page_of_a_name_pauses_it_in_the_own_pools_alone(desk: Desk, member: Client) -> None:
+    name = make("x").name
+    address = f"/ops/registry/{name}/"
+    assert all("/_pause" not in member.get(f"{address}{query}").content.decode() for query in ("", "?pool=mail"))
+    grant("mail", "administer")
+    for query in ("", "?pool=mail"):
+        page = member.get(f"{address}{query}").content.decode()
+        assert re.findall(r'action="([^"]*_pause[^"]*)"', page) == [f"{address}_pause?pool=mail"]
+    assert member.post(f"{address}_pause").status_code == 403
+    member.post(f"{address}_pause?pool=mail")
+    page = member.get(address).content.decode()
+    assert re.findall(r'action="([^"]*_(?:pause|resume)[^"]*)"', page) == [f"{address}_resume?pool=mail"]
+    member.post(f"{address}_resume?pool=mail")
+    assert f"{address}_pause?pool=mail" in member.get(address).content.decode()

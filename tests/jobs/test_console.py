@@ -210,13 +210,14 @@ def test_the_maintenance_is_started_after_a_question_and_ended(
     asked = administrator.post("/ops/maintenance/_start", {}).content.decode()
     assert ("answers 503" in asked, "Start maintenance</h1>" in asked) == (True, True)
     assert inspect.maintenance() is None
-    administrator.post("/ops/maintenance/_start", {"confirmed": "1", "reason": "new disks"})
+    begun = administrator.post("/ops/maintenance/_start", {"confirmed": "1", "reason": "new disks"}, follow=True)
+    assert "Start maintenance. The health check of the API answers 503." in begun.content.decode()
     found = inspect.maintenance()
     assert found is not None
     assert (found.who, found.reason) == ("administrators", "new disks")
     assert operator.post("/ops/maintenance/_stop", {}).status_code == 403
     assert "new disks" in operator.get("/ops/aggregations/").content.decode()
-    administrator.post("/ops/maintenance/_stop", {})
+    assert "End the maintenance.<" in administrator.post("/ops/maintenance/_stop", {}, follow=True).content.decode()
     assert inspect.maintenance() is None
     verbs = [entry.verb for entry in AuditEntry.objects.order_by("pk")]
     assert verbs == ["start_maintenance", "stop_maintenance", "stop_maintenance"]

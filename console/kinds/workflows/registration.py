@@ -9,7 +9,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
+from django.utils.translation import ngettext, pgettext_lazy
 
 from console.access.permissions import Verb
 from console.actions.catalog import actions_on
@@ -22,7 +22,7 @@ from console.kinds.workflows.timeline import timeline
 from console.kinds.workflows.verbs import VERBS
 from console.ui import json_text
 from console.ui.exported import Exported
-from console.ui.kind_pages import Finder, Hit, KindPages, Piece, Route, Tab, TabContent
+from console.ui.kind_pages import Finder, Hit, KindPages, Piece, RecordWords, Route, Tab, TabContent
 from console.ui.links import task_url, url
 from queueops import inspect
 from queueops.inspect import FilterError, RunChildren, RunFacts, RunView, TaskDetail
@@ -131,6 +131,10 @@ def fact_ran(task: TaskDetail) -> Piece | None:
     return Piece(template="console/workflows/fact_ran.html", context={}) if task.kind in PAGES.records else None
 
 
+def _runs(number: int, shown: str) -> str:
+    return ngettext("%(n)s run", "%(n)s runs", number) % {"n": shown}
+
+
 PAGES = KindPages(
     worker_words={
         "workflow code": pgettext_lazy("fact of a worker", "workflow code"),
@@ -168,6 +172,7 @@ PAGES = KindPages(
         ),
     ),
     verbs=VERBS,
+    words={"workflow": RecordWords(number=_runs)},
     exports={
         "workflows": Exported(
             (

@@ -92,7 +92,7 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
     params = {"pool": task.pool, "tab": tab} | (dict(own.live_params) if own is not None else {})
     return {
         "task": task,
-        "badge": words.badge(task) if words is not None else "",
+        "badge": words.badge(task) if words and words.badge else "",
         "tab": tab,
         "tab_template": of_kind.template if of_kind is not None else f"console/task/tab_{tab}.html",
         "here": own.here if own is not None else tab_url(task.id, task.pool, tab),
