@@ -35,11 +35,17 @@ def limit(push: Push, handler: FunctionHandler, options: Options, key: str | Non
 
 
 def check(options: Options, *, has_id: bool) -> None:
-    """Refuse options that each give a call an id. `has_id`: it has one already. Raises BadOption."""
+    """Refuse options that each give a call an id, or a rule for its second push. `has_id`: it has one already.
+
+    Raises BadOption.
+    """
     given = [name for name in ("throttle", "debounce") if getattr(options, name) is not None]
     if len(given) + has_id > 1 and given:
         expected = "the only one of throttle=, debounce=, unique= and id=: its id is made of its key"
         raise BadOption(name=given[0], value=getattr(options, given[0]), expected=expected)
+    if given and options.on_conflict is not Conflict.IGNORE:
+        expected = f"left out: {given[0]}= says what another push of its key does"
+        raise BadOption(name="on_conflict", value=str(options.on_conflict), expected=expected)
 
 
 def refuse(options: Options, *names: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from string import Formatter
 from typing import Any
 
@@ -27,7 +27,7 @@ _HASHED = re.compile(rf".*==[0-9a-f]{{{_DIGITS}}}", re.DOTALL)
 class UniqueId:
     """Makes the id of a call by a template, or by a function of the arguments that it names."""
 
-    __slots__ = ("_fits", "_names", "_takes_all", "_unique")
+    __slots__ = ("_defaults", "_fits", "_names", "_takes_all", "_unique")
     option = "unique"
     advice = "use .si(), or using(id=)"
 
@@ -41,6 +41,7 @@ class UniqueId:
         taken = [] if isinstance(unique, str) else _parameters(unique)
         self._takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken)
         self._names = [p.name for p in taken if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        self._defaults = {p.name for p in taken if p.default is not p.empty}
         self._fits = not any(p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL) for p in taken)
 
     def text(self) -> str:
@@ -60,24 +61,28 @@ class UniqueId:
     def found(self, plan: ArgumentSpec, args: Sequence[Any], kwargs: Mapping[str, Any], *, after: bool) -> Any:
         """What the template or the function makes of the arguments."""
         given = plan.bind((None, *args) if after else args, kwargs).arguments
+        names = [name for name in self._names if name in given or name not in self._defaults] or self._names
         if after:
             given.pop(next(iter(given)))
         if plan.rest_name in given:
             given |= given[plan.rest_name]
-        if after and not self._needs_only(given):
+        if after and not self._needs_only(given, names):
             reason = f"its {self.option}= needs the first argument, which is not known yet; {self.advice}."
             raise BadArguments(name=plan.name, reason=reason)
         if isinstance(self._unique, str):
             return _filled(self.option, self._unique, given)
-        if not self._fits or not given.keys() >= set(self._names):
+        if not self._fits or not given.keys() >= set(names):
             return self._unique(*args, **kwargs)  # other parameter names: call it as the task is called
-        return self._unique(**(given if self._takes_all else {name: given[name] for name in self._names}))
+        return self._unique(**(given if self._takes_all else {name: given[name] for name in names}))
 
-    def _needs_only(self, given: Mapping[str, Any]) -> bool:
-        """Whether the template or the function can do with these arguments. One of `**` alone may look at any."""
+    def _needs_only(self, given: Mapping[str, Any], names: Iterable[str]) -> bool:
+        """Whether the template, or the function of these names, can do with these arguments.
+
+        A function of `**` alone may look at any.
+        """
         if not isinstance(self._unique, str) and self._takes_all and not self._names:
             return False
-        names = _fields(self._unique) if isinstance(self._unique, str) else self._names
+        names = _fields(self._unique) if isinstance(self._unique, str) else names
         return self._fits and given.keys() >= set(names)
 
 

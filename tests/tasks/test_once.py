@@ -113,6 +113,8 @@ def test_what_contradicts_itself_is_refused() -> None:
         (warn.using(debounce=5), "the only one of"),
         (warn.using(id="x"), "the only one of"),
         (warn.using(throttle=None, unique_for=5), "given with unique="),
+        (warn.using(on_conflict="reject"), "left out: throttle= says"),
+        (index.using(on_conflict="replace"), "left out: debounce= says"),
     ):
         with pytest.raises(BadOption, match=message):
             wrong.push(1)
@@ -121,4 +123,6 @@ def test_what_contradicts_itself_is_refused() -> None:
     for options in ({"throttle": 5, "debounce": 5}, {"debounce": 5, "unique": "x"}):
         with pytest.raises(BadOption, match="the only one of"):
             task(name="tests.once.wrong", **options)(lambda: None)
+    with pytest.raises(BadOption, match="left out: throttle= says"):
+        task(name="tests.once.wrong", throttle=5, on_conflict="skip")(lambda: None)
     assert chain(bill.si(7)).push().id

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from queueops import MapReduce, task
-from queueops.errors import BadId
+from queueops import MapReduce, chain, task
+from queueops.errors import BadArguments, BadId
 from queueops.model.ids import ID
 from queueops.tasks import registry
 from queueops.tasks.unique_id import fit
@@ -84,6 +84,23 @@ def test_a_type_makes_the_id_as_a_function_does(namespace):
     def greet(number: int) -> None: ...
 
     assert greet.push(7).id == "7"
+    registry.unregister("task", greet.name)
+
+
+def test_a_function_keeps_the_defaults_of_what_the_task_does_not_take(namespace):
+    @task(unique=lambda user, prefix="u": f"{prefix}:{user}")
+    def greet(city: str, user: int) -> None: ...
+
+    assert [greet.push("Rome", 7).id, greet.push(city="Oslo", user=8).id] == ["u:7", "u:8"]
+    registry.unregister("task", greet.name)
+
+
+def test_a_default_does_not_stand_for_the_first_argument_that_a_chain_gives(namespace):
+    @task(unique=lambda user, city="Rome": f"{city}:{user}")
+    def greet(city: str, user: int) -> None: ...
+
+    with pytest.raises(BadArguments, match="first argument"):
+        chain(greet.si("Oslo", 7), greet.s(8)).push()
     registry.unregister("task", greet.name)
 
 
