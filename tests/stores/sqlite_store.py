@@ -9,6 +9,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -64,11 +65,12 @@ class SqliteStore(PlainStore):
                 db.execute("ROLLBACK")
 
     def _connection(self) -> sqlite3.Connection:
-        """The connection of this thread and process to the file."""
+        """The connection of this thread and process to the file. It is closed after the end of the thread."""
         here = self._here
         if getattr(here, "process", None) != os.getpid():
             file = f"{self.settings.url}.{self.settings.namespace}"
-            here.db = sqlite3.connect(file, timeout=30, isolation_level=None)
+            here.db = sqlite3.connect(file, timeout=30, isolation_level=None, check_same_thread=False)
+            weakref.finalize(threading.current_thread(), here.db.close).atexit = False
             here.db.execute("PRAGMA journal_mode = WAL")
             here.db.executescript(SCHEMA)
             here.db.create_function("serves", 2, lambda lane, kind: rules.serves(here.trip, lane, kind))
