@@ -105,10 +105,10 @@ class ScheduleState(msgspec.Struct, kw_only=True):
     score: str
     fields: Mapping[str, str]
     definition: ScheduleDefinition | None
-    broken: str = ""
-    is_closed: bool = False
-    queued: int = 0
-    last_state: str = ""
+    broken: str
+    is_closed: bool
+    queued: int
+    last_state: str
 
     @property
     def version(self) -> str:

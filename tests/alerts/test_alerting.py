@@ -170,6 +170,7 @@ def test_acknowledge_and_silence_are_kept_in_the_store_and_told_in_the_history(
         ("unsilenced", "ada", ""),
         ("acknowledged", "ada", ""),
     ]
+    assert [line.what for line in get_broker().alert_state(2).history] == ["unsilenced", "silenced"]
     with pytest.raises(AlertGone):
         alerts.acknowledge("unknown", who="ada")
     with pytest.raises(AlertGone):

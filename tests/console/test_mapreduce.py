@@ -44,10 +44,13 @@ def test_the_page_is_a_tab_of_the_task_too(work: ChunkWork, operator: Client) ->
 
 
 def test_other_tasks_have_no_such_tab_and_no_such_page(work: ChunkWork, operator: Client) -> None:
-    from queueops.model.contracts import Push
+    from queueops.model.contracts import Push, RoundTrip
 
-    get_broker().push([Push(id="plain", name="tests.noop")])
-    assert "/chunks/" not in html(operator, "/ops/tasks/plain/")
+    get_broker().push([Push(id="plain", name="tests.noop", lane="other")])
+    get_broker().exchange("default", "w1", RoundTrip(want=1, lanes=("other",)))
+    plain, own = html(operator, "/ops/tasks/plain/"), html(operator, "/ops/tasks/count/")
+    assert ("<dt>Last start</dt>" in plain, "<dt>Last start (map)</dt>" in own) == (True, True)
+    assert "/chunks/" not in plain
     for path in ("/ops/mapreduce/plain/", "/ops/tasks/plain/chunks/", "/ops/mapreduce/plain/0/", "/ops/mapreduce/no/"):
         html(operator, path, 404)
 
@@ -240,7 +243,8 @@ def test_a_chunk_is_edited_and_runs_again(work: ChunkWork, operator: Client) -> 
     assert (one.state, json.loads(one.data_json)) == ("pending", {"path": "0.md"})
     assert (entry().verb, entry().changed) == ("redo_chunks", 1)
     assert "hunter2" not in json.dumps(entry().before)
-    operator.post(f"{PAGE}1/_edit", {"data": "false"})
+    assert "Edit and retry: 1 chunk." in html(operator)
+    assert "Edit: 1 chunk." in operator.post(f"{PAGE}1/_edit", {"data": "false"}, follow=True).content.decode()
     other = inspect.chunk("count", 1)
     assert other is not None
     assert (other.state, other.data_json) == ("failed", "false")

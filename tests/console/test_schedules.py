@@ -135,6 +135,8 @@ def test_a_pause_is_taken_back(clock: Clock, administrator: Client) -> None:
     clock.define()
     administrator.post("/ops/schedules/s/_pause")
     assert "paused by administrators" in text(administrator, "s/")
+    entry = AuditEntry.objects.get()
+    assert entry.after == entry.before | {"paused": True}
     administrator.post(f"/ops/audit/{AuditEntry.objects.get().pk}/_undo")
     assert inspect.schedules()[0].condition == "active"
 
@@ -158,7 +160,8 @@ def test_a_deletion_asks_first(clock: Clock, administrator: Client) -> None:
     form = {"confirmed": "1", "typed": "1", "reason": "not needed"}
     assert administrator.post("/ops/schedules/s/_delete", form).headers["Location"] == "/ops/schedules/"
     assert inspect.schedules() == []
-    assert AuditEntry.objects.get().reason == "not needed"
+    entry = AuditEntry.objects.get()
+    assert (entry.reason, entry.before["id"], entry.after) == ("not needed", "s", {})
 
 
 def test_what_stands_in_the_code_is_not_changed_here(clock: Clock, administrator: Client) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -43,9 +44,12 @@ def looking(monkeypatch: pytest.MonkeyPatch, found_at: int = 0) -> tuple[SpinWai
 def test_it_ends_with_the_reply(line, monkeypatch):
     monkeypatch.setattr(connections, "_processors", lambda: 2)
     monkeypatch.setattr(connections, "AWAKE", 60.0)
-    line[1].send(b"+OK\r\n")
     kept = SpinWait(line[0].fileno())
+    reply = threading.Timer(0.1, line[1].send, (b"+OK\r\n",))
+    reply.start()
     kept.keep()
+    assert connections.select.select([line[0]], [], [], 0)[0] == [line[0]]
+    reply.join()
     assert line[0].recv(9) == b"+OK\r\n"
 
 

@@ -138,6 +138,17 @@ def test_an_activity_that_the_failed_step_gave_up_runs_again() -> None:
     assert faults() == []
 
 
+def test_an_activity_that_was_deleted_since_fails_and_the_run_does_not_wait_for_it() -> None:
+    run = group.start()
+    failed(run)
+    assert get_broker().control("default", "delete", [f"{run.id}.2"])[0].word == "OK"
+    assert run.retry()
+    run_worker()
+    assert run.state == State.FAILED
+    assert "it is gone" in [entry.reason for entry in run.history()]
+    assert faults() == []
+
+
 def test_an_activity_that_still_runs_is_taken_from_its_worker_and_runs_again() -> None:
     run = group.start()
     run_worker(until_idle=False)
