@@ -61,15 +61,15 @@ def test_the_story_of_a_job_names_its_aggregation_as_it_was_given(
     assert ">shop 7</a>" in page
 
 
-CALLBACK_BADGE = re.compile(r'<span class="state (st-\w+)" title="[^"]+"><svg.*?</svg>([^<]+)</span>', re.DOTALL)
+CALLBACK_BADGE = re.compile(r'<span class="state (st-\w+)" title="([^"]+)"><svg.*?</svg>([^<]+)</span>', re.DOTALL)
 
 
 @pytest.mark.parametrize(
     ("path", "badge"),
     [
-        ("/ok", ("st-succeeded", "delivered")),
-        ("/gone", ("st-failed", "dead")),
-        ("/busy", ("st-restart", "backing off")),
+        ("/ok", ("st-succeeded", "its target has taken it", "delivered")),
+        ("/gone", ("st-failed", "was not delivered, and is not tried again", "dead")),
+        ("/busy", ("st-restart", "was not delivered; waits for its next attempt", "backing off")),
     ],
 )
 def test_a_callback_has_one_word_for_its_state(
@@ -77,14 +77,14 @@ def test_a_callback_has_one_word_for_its_state(
     handler: Register,
     viewer: Client,  # noqa: F811
     path: str,
-    badge: tuple[str, str],
+    badge: tuple[str, str, str],
 ) -> None:
     handler(lambda job: None)
     job = submitted(target, path)
     row = callback_of(job)
     page = viewer.get("/ops/callbacks/").content.decode()
     assert CALLBACK_BADGE.findall(page) == [badge]
-    assert re.search(rf'show={row.word}"[^>]*>\s*<svg.*?</svg>\s*{badge[1]} <b>1</b>', page, re.DOTALL)
+    assert re.search(rf'show={row.word}"[^>]*>\s*<svg.*?</svg>\s*{badge[-1]} <b>1</b>', page, re.DOTALL)
     assert badge in CALLBACK_BADGE.findall(viewer.get(f"/ops/tasks/{job.id}/delivery/").content.decode())
     own = viewer.get(f"/ops/tasks/{row.id}/delivery/").content.decode()
     head, _, story = own.partition('<nav class="tabs"')
