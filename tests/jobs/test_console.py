@@ -212,15 +212,14 @@ def test_the_maintenance_is_started_after_a_question_and_ended(
     assert inspect.maintenance() is None
     begun = administrator.post("/ops/maintenance/_start", {"confirmed": "1", "reason": "new disks"}, follow=True)
     assert "Start maintenance. The health check of the API answers 503." in begun.content.decode()
-    found = inspect.maintenance()
-    assert found is not None
+    assert (found := inspect.maintenance()) is not None
     assert (found.who, found.reason) == ("administrators", "new disks")
     assert operator.post("/ops/maintenance/_stop", {}).status_code == 403
     assert "new disks" in operator.get("/ops/aggregations/").content.decode()
     assert "End the maintenance.<" in administrator.post("/ops/maintenance/_stop", {}, follow=True).content.decode()
     assert inspect.maintenance() is None
-    verbs = [entry.verb for entry in AuditEntry.objects.order_by("pk")]
-    assert verbs == ["start_maintenance", "stop_maintenance", "stop_maintenance"]
+    verbs = AuditEntry.objects.order_by("pk").values_list("verb", flat=True)
+    assert [*verbs] == ["start_maintenance", "stop_maintenance", "stop_maintenance"]
 
 
 def test_a_token_is_made_shown_once_and_revoked_on_its_page(administrator: Client, viewer: Client) -> None:  # noqa: F811
