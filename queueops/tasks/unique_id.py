@@ -61,11 +61,11 @@ class UniqueId:
     def found(self, plan: ArgumentSpec, args: Sequence[Any], kwargs: Mapping[str, Any], *, after: bool) -> Any:
         """What the template or the function makes of the arguments."""
         given = plan.bind((None, *args) if after else args, kwargs).arguments
+        if plan.rest_name in given:
+            given |= given[plan.rest_name]
         names = [name for name in self._names if name in given or name not in self._defaults] or self._names
         if after:
             given.pop(next(iter(given)))
-        if plan.rest_name in given:
-            given |= given[plan.rest_name]
         if after and not self._needs_only(given, names):
             reason = f"its {self.option}= needs the first argument, which is not known yet; {self.advice}."
             raise BadArguments(name=plan.name, reason=reason)

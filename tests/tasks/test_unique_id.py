@@ -95,6 +95,14 @@ def test_a_function_keeps_the_defaults_of_what_the_task_does_not_take(namespace)
     registry.unregister("task", greet.name)
 
 
+def test_a_default_does_not_stand_for_what_is_passed_by_name_alone(namespace):
+    @task(unique=lambda user, prefix="u": f"{prefix}:{user}")
+    def greet(user: int, **more: str) -> None: ...
+
+    assert [greet.push(7).id, greet.push(7, prefix="vip").id] == ["u:7", "vip:7"]
+    registry.unregister("task", greet.name)
+
+
 def test_a_default_does_not_stand_for_the_first_argument_that_a_chain_gives(namespace):
     @task(unique=lambda user, city="Rome": f"{city}:{user}")
     def greet(city: str, user: int) -> None: ...
