@@ -49,7 +49,7 @@ def read_histories(reader: Reader, questions: Sequence[HistoryQuestion]) -> list
     found = [HistoryAnswer({}, {}) for _ in questions]
     for number, question in enumerate(questions):
         for pool, series in question.series.items():
-            if series and pool not in reader.silent:
+            if series:
                 found[number].rows[pool] = [(None,) * len(series)] * len(question.steps)
                 calls.setdefault(pool, []).extend(_calls(number, question, series))
     replies = reader.ask_each("history", {pool: [call.arguments for call in each] for pool, each in calls.items()})

@@ -12,6 +12,7 @@ from django.test import Client
 
 from console.kinds.mapreduce.chunk_pictures import HEIGHT, LEAST, draw_bars, draw_chunks
 from console.models import AuditEntry, Outcome
+from console.ui.kind_pages import pieces_at
 from queueops import inspect
 from queueops.inspect import Strip
 from queueops.redis.broker import get_broker
@@ -50,6 +51,7 @@ def test_other_tasks_have_no_such_tab_and_no_such_page(work: ChunkWork, operator
     get_broker().exchange("default", "w1", RoundTrip(want=1, lanes=("other",)))
     plain, own = html(operator, "/ops/tasks/plain/"), html(operator, "/ops/tasks/count/")
     assert ("<dt>Last start</dt>" in plain, "<dt>Last start (map)</dt>" in own) == (True, True)
+    assert [len(pieces_at("task.facts.ran", inspect.task(id))) for id in ("plain", "count")] == [0, 1]
     assert "/chunks/" not in plain
     for path in ("/ops/mapreduce/plain/", "/ops/tasks/plain/chunks/", "/ops/mapreduce/plain/0/", "/ops/mapreduce/no/"):
         html(operator, path, 404)
