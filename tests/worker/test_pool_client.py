@@ -99,6 +99,18 @@ def test_what_is_under_way_when_the_supervisor_took_over_is_given_back(client):
     assert [handle.state for handle in handles] == ["pending", "locked"]
 
 
+@pytest.mark.parametrize(("failures", "slow", "flushed"), [(0, False, False), (1, False, True), (0, True, True)])
+def test_metrics_are_given_up_in_an_outage_and_where_a_reply_is_overdue(client, monkeypatch, failures, slow, flushed):
+    tasks.add.push(1)
+    send(client, want=1)
+    (lease,) = client.receive().leases
+    assert client.is_flushed(0.0)
+    client.metrics.add(lease, Settlement(lease.id, lease.fence, Outcome.SUCCESS), 5.0)
+    client.transport.failures = failures
+    monkeypatch.setattr(type(client.transport), "is_slow", lambda _transport, _now: slow)
+    assert client.is_flushed(0.0) is flushed
+
+
 def test_asking_about_a_task_that_is_not_held_ends(client):
     client.ask_about("somebody else's")
     for _ in range(2):
