@@ -34,6 +34,14 @@ def test_its_figures_are_counted_by_name(desk: Desk) -> None:
     assert inspect.task_name("shop.unknown") is None
 
 
+def test_it_is_shown_without_its_index(desk: Desk) -> None:
+    desk.push("a", name=NAME)
+    desk.client.delete(f"{desk.keys.prefix}:name:{NAME}")
+    found = inspect.task_name(NAME)
+    assert found is not None
+    assert (found.waiting, found.oldest_ms, found.runs) == (1, None, ())
+
+
 def test_its_runs_are_the_latest_that_began_also_behind_a_backlog(desk: Desk) -> None:
     desk.push(*[f"r{number}" for number in range(70)], name=NAME)
     for lease in desk.claim(69):

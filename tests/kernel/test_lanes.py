@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from queueops import inspect
 from queueops.model.contracts import Lease, Outcome
 from tests.kernel.desk import POOL, Desk, end, ids_of, make
 
@@ -18,6 +19,12 @@ def test_a_lane_is_first_in_first_out(desk: Desk) -> None:
     random.shuffle(ids)
     desk.broker.push([make(task_id) for task_id in ids])
     assert ids_of(desk.claim(10)) + desk.drain() == ids
+
+
+def test_a_lane_is_listed_before_a_task_that_was_moved_to_it_is_ready(desk: Desk) -> None:
+    desk.push("a", delay_ms=LATER_MS)
+    desk.control("move", "a", value="new")
+    assert "new" in {row.lane for row in inspect.lanes()}
 
 
 def test_a_higher_priority_goes_first_and_numbers_are_numbers(desk: Desk) -> None:

@@ -139,6 +139,17 @@ def test_delay_and_expiry_count_from_the_push_and_not_from_the_relay(app: Any, m
     assert record.keep == 3_600_000
 
 
+def test_the_delay_of_a_composite_counts_from_the_push_too(app: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(DatabaseOutbox, "_committed", lambda *_: None)
+    with transaction.atomic():
+        late = chain(tasks.add.s(1), tasks.add.s(2)).using(delay=60).push()
+    OutboxRow.objects.update(created=timezone.now() - timedelta(seconds=40))
+    app.relay()
+    record = get_broker().record("default", late.id)
+    assert record is not None
+    assert record.due - record.created <= 20_000
+
+
 def test_a_part_joins_the_task_of_its_id_and_receivers_are_told_of_each_push(app: Any, monkeypatch: Any) -> None:
     told: list[str] = []
     receiver = lambda task, handle, **_: told.append(handle.id)  # noqa: E731

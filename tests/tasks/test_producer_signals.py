@@ -200,6 +200,9 @@ def test_on_push_adds_metadata_for_the_task_and_its_descendants(namespace: str, 
     run_worker()
     assert [handle.result(timeout=5) for handle in handles] == [own, own, {"tenant": 7} | own]
     assert whole.result(timeout=5) == [{"trace": "mine"}]
+    inherited = chain(look.s(), look.si()).push()
+    run_worker()
+    assert inherited.result(timeout=5) == {"trace": "chain:chain"}
     with recorder() as pushed:
         look.push()
     assert b"look:" in pushed.calls[0].push.meta
