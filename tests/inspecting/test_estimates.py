@@ -12,6 +12,7 @@ from queueops.inspect.estimates import Model
 from queueops.inspect.lanes import LaneRow
 from queueops.model.contracts import Lease
 from tests.kernel.desk import Desk
+from tests.support.monitoring import round_trips
 
 RUN_MS = 1000
 
@@ -177,6 +178,14 @@ def test_runs_of_an_earlier_minute_are_known(desk: Desk) -> None:
     minute = desk.now() // 60_000 - 7
     desk.client.hset(f"{desk.keys.prefix}:metrics:{minute}", mapping=counts("f.rare", 90_000))
     close(inspect.snapshot().pools[0].drain_s, 100 * 90.0)
+
+
+def test_earlier_minutes_of_twenty_names_are_read_at_most(desk: Desk) -> None:
+    for number in range(30):
+        push(desk, f"lane{number}", 1, f"f.rare{number}")
+    beat(desk, slots=1)
+    read = round_trips(desk, inspect.snapshot).inside
+    assert len({command.split()[-1] for command in read if command.split()[-1].startswith("ms|f.rare")}) == 20
 
 
 def test_slots_that_run_tasks_of_another_pool_are_not_counted(desk: Desk) -> None:
