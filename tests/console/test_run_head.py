@@ -37,5 +37,5 @@ def test_a_signal_sends_no_value_with_a_mask(run: Handle, operator: Client, valu
 def test_the_question_of_a_signal_has_fields_of_the_console(run: Handle, operator: Client) -> None:  # noqa: F811
     given = {"pool": "default", "next": "/ops/tasks/", "name": "approve", "value": "{wrong"}
     asked = html.unescape(operator.post(f"/ops/workflows/{run.id}/_signal", given).content.decode())
-    assert "Send the signal to 1 task" in asked
+    assert "Send the signal to 1 run" in asked
     assert asked.partition("<main")[2].partition("</main>")[0].count('class="form-control"') == 2
