@@ -164,7 +164,6 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.workflows.inspect import workflow_names as workflow_names
     from queueops.kinds.workflows.inspect import workflow_run as workflow_run
     from queueops.kinds.workflows.inspect import workflow_runs as workflow_runs
-    from queueops.kinds.workflows.inspect import workflow_tags as workflow_tags
 
 __all__ = [
     "CALLBACK_STATES",
@@ -377,7 +376,6 @@ __all__ = [
     "workflow_names",
     "workflow_run",
     "workflow_runs",
-    "workflow_tags",
 ]
 
 

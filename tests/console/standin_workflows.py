@@ -90,10 +90,6 @@ class WorkflowWorld:
             return RunPage(rows=())
         return RunPage(rows=(self._facts(),), total=1, next="more")
 
-    def workflow_tags(self, max_age_s: float = 0.0) -> tuple[str, ...]:
-        self.world._ask()
-        return ()
-
     def run_counts(self, pool: str = "") -> dict[str, int]:
         self.world._ask()
         return {"blocked": 1, "suspended": 0, "continued": 0}
@@ -118,7 +114,6 @@ class WorkflowWorld:
         for name in (
             "workflow_run",
             "workflow_runs",
-            "workflow_tags",
             "run_counts",
             "runs_of_instance",
             *OF_RUNS,

@@ -92,7 +92,6 @@ QUESTIONS: dict[str, Callable[[], object]] = {
     "workflow_names": inspect.workflow_names,
     "workflow_run": lambda: inspect.workflow_run("r", SICK),
     "workflow_runs": inspect.workflow_runs,
-    "workflow_tags": inspect.workflow_tags,
 }
 
 OF_ONE_POOL = {

@@ -24,7 +24,6 @@ from queueops.kinds.workflows.inspect.run_list import (
     runs_of_instance,
     stacks_of,
     workflow_runs,
-    workflow_tags,
 )
 from queueops.kinds.workflows.inspect.run_spans import RunLine, RunSpan, spans_of
 from queueops.kinds.workflows.store import WorkflowCalls
@@ -53,7 +52,6 @@ __all__ = [
     "workflow_names",
     "workflow_run",
     "workflow_runs",
-    "workflow_tags",
 ]
 
 PAGE = 200

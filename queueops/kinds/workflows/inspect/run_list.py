@@ -13,10 +13,8 @@ from queueops.inspect.errors import read_failure, title
 from queueops.inspect.id_search import tasks_with_prefix
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import conceals, redactor
-from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import now_ms, open_reader, pools_of
 from queueops.inspect.task_rows import TaskRow
-from queueops.inspect.tasks import tasks
 from queueops.kinds.workflows.inspect.run_chain import ChainPage, chain_page, runs_from
 from queueops.kinds.workflows.inspect.run_filter import (
     BUDGET,
@@ -41,8 +39,6 @@ from queueops.redis.query_replies import may_be_id, maybe_whole
 MOST_OF_CHAIN = 50
 """The most runs of one instance in an answer."""
 SHOWN = 500
-LOOKED_FOR_TAGS = 200
-_TAGS = SharedReadings[tuple[str, ...]]()
 _PLACE = re.compile(r".*[/\\](?=[^/\\]+:\d+ in )")
 
 
@@ -160,19 +156,6 @@ def workflow_runs(
         seen=found.seen,
         broken=found.broken,
     )
-
-
-def workflow_tags(max_age_s: float = 0.0) -> tuple[str, ...]:
-    """The tags of the newest 200 runs, in order. The store counts a tag for tasks of all kinds.
-
-    The answer may be one that this process read up to ``max_age_s`` seconds ago.
-    """
-    return _TAGS.read("", max_age_s, _read_tags)
-
-
-def _read_tags() -> tuple[str, ...]:
-    rows = tasks(TaskQuery(kind=RUN), limit=LOOKED_FOR_TAGS).rows
-    return tuple(sorted({tag for row in rows for tag in row.tags}))
 
 
 def run_query(state: str = "", name: str = "", pool: str = "") -> TaskQuery:
