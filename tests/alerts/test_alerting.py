@@ -29,8 +29,8 @@ class Alarms:
     def __init__(self, *alarms: Alarm) -> None:
         self.alarms = list(alarms)
 
-    def __call__(self) -> tuple[list[Alarm], bool]:
-        return self.alarms, True
+    def __call__(self) -> tuple[list[Alarm], tuple[str, ...]]:
+        return self.alarms, ()
 
 
 @pytest.fixture
