@@ -102,6 +102,8 @@ def test_a_pasted_line_of_a_log_or_json_leads_to_its_task(operator: Client, shop
     for page in ("/ops/tasks/", "/ops/find/"):
         found = operator.get(page, {"q": "WARNING task=runs (took 3 s"}, follow=True)
         assert found.redirect_chain[-1][0].startswith("/ops/tasks/runs/"), page
+    for text in (json.dumps({"text": "x" * 300, "id": "runs"}), "retry task=runs (took 3 s)"):
+        assert 'href="/ops/tasks/runs/' in operator.get("/ops/_palette", {"q": text}).content.decode(), text
     filtered = operator.get("/ops/find/", {"q": "state:failed age<1h"})
     assert filtered["Location"] == "/ops/tasks/?state=failed&q=age%3C1h"
 
