@@ -64,7 +64,7 @@ def test_a_filter_is_one_text_with_chips_and_old_addresses_fill_the_same_field(o
     assert (entry.verb, entry.filter) == ("retry", {"state": "failed", "q": "name:shop.*"})
     wrong = operator.get("/ops/tasks/?q=stat:failed lane:a")
     assert wrong.status_code == 400
-    assert "no field &#x27;stat&#x27;; did you mean &#x27;state&#x27;" in wrong.content.decode()
+    assert "stands between quotes; did you mean &#x27;state&#x27;" in wrong.content.decode()
     assert 'value="stat:failed lane:a"' in wrong.content.decode()
 
 
