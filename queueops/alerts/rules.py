@@ -97,9 +97,10 @@ def _tell(rule: AlertRule, incident: Incident, silences: Mapping[str, Silence], 
     if now_ms - incident.begun_ms < rule.after * 1000 or is_silent(rule, incident.key, silences, now_ms):
         return
     is_due = rule.repeat > 0 and now_ms - incident.sent_ms >= rule.repeat * 1000
+    is_worse = (incident.told_level, incident.level) == ("warning", "danger")
     if not incident.number:
         _make(incident, FIRING, rule.to, now_ms)
-    elif is_due and not is_acknowledged(incident.key, silences):
+    elif is_worse or (is_due and not is_acknowledged(incident.key, silences)):
         _make(incident, AGAIN, rule.to, now_ms)
 
 
@@ -115,6 +116,6 @@ def _ended(rule: AlertRule, incident: Incident, silences: Mapping[str, Silence],
 
 
 def _make(incident: Incident, status: str, targets: Iterable[str], now_ms: int) -> None:
-    incident.status, incident.sent_ms = status, now_ms
+    incident.status, incident.sent_ms, incident.told_level = status, now_ms, incident.level
     incident.number += 1
     incident.waiting = {target: incident.waiting.get(target, Attempts()) for target in targets}

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import structs
+
 from queueops.alerts.rules import ALL_POOLS, GONE_MS, MOST_OPEN, next_step
 from queueops.conf import alert_settings
 from queueops.conf.alert_settings import AlertRule
@@ -112,6 +114,15 @@ def test_an_acknowledged_alarm_is_not_repeated_but_its_end_is_told() -> None:
     story.silences[UNSERVED.key] = Silence(who="ada", at_ms=story.now_ms)
     assert story.after(600, UNSERVED) == []
     assert story.after(GONE_MS / 1000) == [("recovered", UNSERVED.key)]
+
+
+def test_an_alarm_that_becomes_urgent_is_told_at_once_also_if_it_is_acknowledged() -> None:
+    urgent = structs.replace(BACKLOG, level="danger")
+    story = Story([rule()])
+    story.after(0, BACKLOG)
+    story.silences[BACKLOG.key] = Silence(who="ada", at_ms=story.now_ms)
+    assert story.after(5, urgent) == [("again", BACKLOG.key)]
+    assert story.after(5, urgent) == story.after(5, BACKLOG) == []
 
 
 def test_a_silence_holds_all_messages_until_its_time() -> None:
