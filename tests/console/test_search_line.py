@@ -15,6 +15,7 @@ from console.models import AuditEntry
 from console.ui.completion import options
 from console.ui.pasted import pasted_id
 from queueops.inspect.filter_fields import FIELDS
+from queueops.inspect.lane_labels import remember
 from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from tests.console.browsing import Open, browsing, serving
@@ -78,6 +79,10 @@ def test_fields_and_values_with_their_counts_are_offered_for_the_text_before_the
     assert offered("state:failed -la") == [("lane:", "lane")]
     assert options("state:failed -la")[0].begin == len("state:failed -")
     assert offered("(lane:bu") == [("lane:bulk", "2")]
+    lane = f"aggr:={'0' * 64}"
+    shop.push("jobs", lane=lane)
+    remember(lane, "Trödel & Söhne")
+    assert offered("lane:tröd") == [(f"lane:{lane}", "aggr:Trödel & Söhne, 1")]
     assert offered("state:fail") == [("state:failed", "1")]
     assert offered("tag:") == [("tag:vip", "1")]
     assert offered("shop.ch") == [("name:shop.charge", "1")]
