@@ -18,11 +18,12 @@ from console.access.permissions import TABLE
 from console.access.pools import TELLING
 from console.actions.catalog import ACTIONS, actions_on
 from console.actions.catalog import label as verb_label
-from console.pages import find
+from console.pages import find, push
 from console.pages.views import in_navigation
 from console.ui import filters
 from console.ui.kind_pages import Hit, actions_of_kind, finders, kind_pages
 from console.ui.links import task_url, url
+from console.ui.pasted import pasted_id
 from console.ui.render import Frame, one_of, page
 from console.ui.state_badges import label as state_label
 from queueops import inspect
@@ -37,7 +38,7 @@ LONGEST = 200
 class Act(NamedTuple):
     """A verb on one thing: the form of its button. `more` tells the pool or the kind of the thing.
 
-    `pool` is the pool that the permission may be for.
+    `pool` is the pool that the permission may be for. With `is_form` the URL is that of a page with a form.
     """
 
     label: str | Promise
@@ -45,6 +46,7 @@ class Act(NamedTuple):
     url: str
     more: str | Promise = ""
     pool: str = ""
+    is_form: bool = False
 
 
 class Offer(NamedTuple):
@@ -78,6 +80,7 @@ class _Meant(NamedTuple):
     target: str
 
 
+PUSH = "push"
 _THINGS = {"name": _("name"), "lane": _("lane"), "pool": _("pool"), "worker": _("worker")}
 COMMANDS = (
     Command("pause", "name-pause", "lane-pause", "pool-pause"),
@@ -85,12 +88,13 @@ COMMANDS = (
     Command("quiet", worker="worker-quiet"),
     Command("stop", worker="worker-stop"),
     Command("stacks", worker="worker-stacks"),
+    Command(PUSH, name="name-push"),
 )
 
 
 def hits(request: HttpRequest) -> HttpResponse:
     """What the palette shows for a text; without one, the pages."""
-    text = request.GET.get("q", "").strip()[:LONGEST]
+    text = request.GET.get("q", "").strip()[: find.LONGEST_PASTED]
     frame, wanted = Frame(request), text.casefold()
     pages = [Hit(link.label, link.url) for link in frame.navigation if wanted in link.label.casefold()]
     saved = [
@@ -126,17 +130,19 @@ def search(request: HttpRequest) -> HttpResponse:
 def _answer(frame: Frame, text: str) -> tuple[list[Act], list[find.Group]]:
     """The permitted actions that a text such as `pause shop.charge` means, and what has the name in it.
 
-    For a verb alone, such as `pause`, the actions on what was used last, and the lists where tasks are selected.
+    For a verb alone, such as `pause`, the actions on what was used last, and the lists where tasks are selected. A
+    pasted line of a log, or JSON, means the task that it names.
     """
     meant = _meant(text)
     target = meant.target if meant is not None else text
+    target = pasted_id(target) or target[:LONGEST]
     if asked := find.filter_in(target):
         return [], [find.Group(_("Filter"), [Hit(target, filters.address(asked), str(_("Tasks")))])]
     found = inspect.look_up(target, MOST)
     of_kinds = find.hits_of_kinds(found, target, MOST)
     if meant is None:
         return [], list(find.grouped(found, target, of_kinds))
-    things = (_on_things(command, found) for command in meant.commands)
+    things = (_on_things(command, found, frame) for command in meant.commands)
     words = (*meant.tasks, *(command.word for command in meant.commands))
     known = chain(_on_tasks(meant.tasks, found), *things, *(_of_kinds(word, of_kinds) for word in words))
     acts = [act for act, name in known if TABLE[name] in frame.may_in(*_pools(act, name))]
@@ -244,8 +250,14 @@ def _on_tasks(verbs: list[str], found: LookUp) -> Iterator[tuple[Act, str]]:
                 yield Act(action.label, row.id, address, row.name, row.pool), action.url_name
 
 
-def _on_things(command: Command, found: LookUp) -> Iterator[tuple[Act, str]]:
+def _on_things(command: Command, found: LookUp, frame: Frame) -> Iterator[tuple[Act, str]]:
     verb = verb_label(command.word)
+    if command.word == PUSH:
+        for name in found.names:
+            if push.offers(name, frame):
+                pool = inspect.push_pool(name)
+                yield Act(verb, name, url("registry-push", id=name), _("name"), pool, is_form=True), command.name
+        return
     for name in found.names if command.name else ():
         yield Act(verb, name, url(command.name, id=name), _("name")), command.name
     for lane in found.lanes if command.lane else ():

@@ -68,12 +68,22 @@ def _values(field: str, part: str) -> list[tuple[str, str]]:
     """The values of a field that contain a part, those that begin with it first."""
     known = list(_KNOWN[field]() if field in _KNOWN else _counted(field))
     wanted = part.casefold().strip("*")
-    fitting = [(value, about) for value, about in known if wanted in value.casefold()]
+    labels = {lane: inspect.lane_label(lane) for lane, _about in known} if field == "lane" else {}
+    fitting = [
+        (value, _labelled(value, labels.get(value, value), about))
+        for value, about in known
+        if wanted in f"{value} {labels.get(value, '')}".casefold()
+    ]
     if field in ("name", "lane") and len(fitting) < FEW and len(wanted) >= SHORTEST:
         found = inspect.look_up(wanted, MOST)
         more = found.names if field == "name" else [lane.name for lane in found.lanes]
         fitting += [(value, "") for value in more if value not in dict(fitting)]
     return sorted(fitting, key=lambda each: not each[0].casefold().startswith(wanted))
+
+
+def _labelled(value: str, label: str, about: str) -> str:
+    """What stands beside a value: its label, if that is another text, and the count."""
+    return about if label == value else ", ".join(filter(None, (label, about)))
 
 
 def _counted(field: str) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from queueops import conf
 from queueops.alerts import channels
@@ -32,14 +32,16 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 5.0, 300.0
 """Seconds between the attempts of a message: doubled after each."""
 STOP_WITHIN_S = 1.0
 
+Look = Callable[[], tuple[list[Alarm], Collection[str]]]
+
 logger = logging.getLogger("queueops.alerts")
 
 
 class Alerting:
     """Looks at the alarms every few seconds, until it is stopped. No error ends it."""
 
-    def __init__(self, *, every_s: float = EVERY_S, look: Callable[[], tuple[list[Alarm], bool]] = alarms_now) -> None:
-        """``look`` gives the alarms of now, and whether these are all."""
+    def __init__(self, *, every_s: float = EVERY_S, look: Look = alarms_now) -> None:
+        """``look`` gives the alarms of now, and the pools whose alarms are not known."""
         self.turned_at = time.monotonic()
         """When the last round ended."""
         self._every_s = every_s
@@ -65,11 +67,11 @@ class Alerting:
         with self._memory.turn() as has_turn:
             if not has_turn:
                 return 0
-            alarms, is_complete = self._look()
+            alarms, unread = self._look()
             memory = self._memory
             numbers = {id: each.number for id, each in memory.incidents.items()}
             changed = next_step(
-                settings.rules, alarms, memory.incidents, memory.silences, memory.now_ms(), is_complete=is_complete
+                settings.rules, alarms, memory.incidents, memory.silences, memory.now_ms(), unread=unread
             )
             new = [each for id, each in changed.items() if each and each.number > numbers.get(id, 0)]
             memory.keep(changed, lines=[_line(each) for each in new])

@@ -121,12 +121,13 @@ def alerts() -> AlertsView:
 
 
 def open_alarms(alarms: Iterable[Alarm], incidents: Iterable[IncidentRow]) -> Iterator[OpenAlarm]:
-    """The alarms of now, each with what rules have sent of it; then what they sent of alarms that have ended."""
+    """The alarms of now, each with what rules have sent of it and of its followers; then of alarms that have ended."""
     by_key: dict[str, list[IncidentRow]] = {}
     for row in incidents:
         by_key.setdefault(row.incident.key, []).append(row)
     for alarm in alarms:
-        yield OpenAlarm(alarm.key, alarm, by_key.pop(alarm.key, []))
+        keys = (alarm.key, *alarm.followers)
+        yield OpenAlarm(alarm.key, alarm, [row for key in keys for row in by_key.pop(key, [])])
     for key, rows in by_key.items():
         yield OpenAlarm(key, None, rows)
 

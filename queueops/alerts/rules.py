@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
@@ -13,6 +13,8 @@ from queueops.model.stored_sentences import packed
 
 GONE_MS = 30_000
 """An alarm that was not there for so long has ended. One that flickers is one incident."""
+ALL_POOLS = "*"
+"""Among pools that could not be read: none could, or their list could not."""
 MOST_OPEN = 50
 """Incidents of one rule at once. Further alarms wait until one of them has ended."""
 
@@ -33,12 +35,14 @@ def next_step(
     silences: Mapping[str, Silence],
     now_ms: int,
     *,
-    is_complete: bool = True,
+    unread: Collection[str] = (),
 ) -> dict[str, Incident | None]:
     """The incidents that change now, with their new messages in `waiting`; None for one that is over.
 
-    Without `is_complete` the alarms are not all: an incident without one stays as it is.
+    `unread`: the pools whose alarms are not known, ALL_POOLS if none are. An incident there stays as it is. So does one
+    whose alarm follows from another alarm now: its cause is sent in its place.
     """
+    followers = {key for alarm in alarms for key in alarm.followers}
     changed: dict[str, Incident | None] = {}
     known: set[str] = set()
     for rule in rules:
@@ -53,7 +57,12 @@ def next_step(
             _tell(rule, lasting, silences, now_ms)
             changed[lasting.id] = lasting
         for key, incident in of_rule.items():
-            if is_complete and key not in matching and now_ms - incident.seen_ms >= GONE_MS:
+            if key in matching or ALL_POOLS in unread or not set(incident.pools).isdisjoint(unread):
+                continue
+            if key in followers:
+                incident.seen_ms = now_ms
+                changed[incident.id] = incident
+            elif now_ms - incident.seen_ms >= GONE_MS:
                 changed[incident.id] = _ended(rule, incident, silences, now_ms)
     without_rule = {id: None for id in incidents if id not in known}
     return changed | without_rule
@@ -88,9 +97,10 @@ def _tell(rule: AlertRule, incident: Incident, silences: Mapping[str, Silence], 
     if now_ms - incident.begun_ms < rule.after * 1000 or is_silent(rule, incident.key, silences, now_ms):
         return
     is_due = rule.repeat > 0 and now_ms - incident.sent_ms >= rule.repeat * 1000
+    is_worse = (incident.told_level, incident.level) == ("warning", "danger")
     if not incident.number:
         _make(incident, FIRING, rule.to, now_ms)
-    elif is_due and not is_acknowledged(incident.key, silences):
+    elif is_worse or (is_due and not is_acknowledged(incident.key, silences)):
         _make(incident, AGAIN, rule.to, now_ms)
 
 
@@ -106,6 +116,6 @@ def _ended(rule: AlertRule, incident: Incident, silences: Mapping[str, Silence],
 
 
 def _make(incident: Incident, status: str, targets: Iterable[str], now_ms: int) -> None:
-    incident.status, incident.sent_ms = status, now_ms
+    incident.status, incident.sent_ms, incident.told_level = status, now_ms, incident.level
     incident.number += 1
     incident.waiting = {target: incident.waiting.get(target, Attempts()) for target in targets}

@@ -37,7 +37,7 @@ class Alarm(Answer, frozen=True, kw_only=True):
     since_ms: int | None = None  # when it began; None: it is new, or no watchdog has reported it
     pools: tuple[str, ...] = ()  # the pools that it concerns; empty: the store, and so all of them
     consequences: tuple[str, ...] = ()  # what follows from it, in a sentence each
-    followers: tuple[str, ...] = ()  # the keys of the alarms that follow from it
+    followers: tuple[str, ...] = ()  # the keys of alarms that follow from it; before they are joined: that may follow
     failed: int = 0  # failed attempts: of alarms of one level, that with the most is the worst
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from msgspec import structs
 from queueops.inspect.alarm import Alarm, in_pools, manage, warning
 from queueops.inspect.named_hosts import host_named
 from queueops.inspect.recent_counts import recent, recent_ms
+from queueops.inspect.registry import is_own_name
 from queueops.inspect.spans import span
 from queueops.inspect.throughput import FAILING, counted
 from queueops.model.sentences import Sentence, join, say
@@ -115,7 +116,10 @@ def is_sudden(failed: int, failed_before: int, ended_before: int) -> bool:
 
 
 def _failing(name: str, found: Mapping[str, _Failed], samples: Samples) -> Alarm:
-    """The alarm of a name: it leads to the name, with its pause as the remedy; of a paused one to its errors."""
+    """The alarm of a name: it leads to the name, with its pause as the remedy; of a paused one to its errors.
+
+    A pause of one of QueueOps' own names, such as `callback`, is no remedy: it holds the work for all hosts.
+    """
     failed, ended = (sum(getattr(each, field) for each in found.values()) for field in ("failed", "ended"))
     (one, *others) = found.values()
     text = say(
@@ -129,7 +133,10 @@ def _failing(name: str, found: Mapping[str, _Failed], samples: Samples) -> Alarm
     text = text if others else one.text or text
     host = next(filter(None, (host_named(samples[pool], [name]) for pool in found)), "")
     more = {"key": f"failing {name[:100]}", "pools": tuple(found), "failed": failed}
-    return _stopping(join(text, host), name, found, samples, **more)
+    text = join(text, host)
+    if is_own_name(name):
+        return warning(text, f"name?id={quote(name)}", manage("queue", "name", name), **more)
+    return _stopping(text, name, found, samples, **more)
 
 
 def _stopping(text: Sentence, name: str, of: Mapping[str, Any], samples: Samples, **more: Any) -> Alarm:

@@ -79,7 +79,7 @@ def check(term: Term) -> None:
         refuse(
             term.at,
             say(
-                "there is no field %(field)s%(advice)s A text with : stands between quotes.",
+                "%(field)s is not a field, and a text with : stands between quotes%(advice)s",
                 field=repr(term.field),
                 advice=advised(term.field, FIELDS),
             ),

@@ -106,7 +106,11 @@ def _cause_of(alarm: Alarm, alarms: Sequence[Alarm]) -> Alarm | None:
 
 
 def _follows(alarm: Alarm, cause: Alarm) -> bool:
-    if alarm.kind not in FOLLOWS.get(cause.kind, ()) or not set(alarm.pools) <= set(cause.pools or alarm.pools):
+    if not set(alarm.pools) <= set(cause.pools or alarm.pools):
+        return False
+    if alarm.key in cause.followers:
+        return True
+    if alarm.kind not in FOLLOWS.get(cause.kind, ()):
         return False
     if cause.kind == "host":
         return names_host(alarm.text, cause.key.removeprefix("host "))

@@ -30,6 +30,7 @@ class Incident(msgspec.Struct, kw_only=True):
     rule: str
     key: str
     level: str
+    told_level: str = ""  # of the last message
     text: str
     sentence: str = ""  # the text, packed
     command: str = ""

@@ -29,8 +29,8 @@ class Alarms:
     def __init__(self, *alarms: Alarm) -> None:
         self.alarms = list(alarms)
 
-    def __call__(self) -> tuple[list[Alarm], bool]:
-        return self.alarms, True
+    def __call__(self) -> tuple[list[Alarm], tuple[str, ...]]:
+        return self.alarms, ()
 
 
 @pytest.fixture
@@ -63,6 +63,8 @@ def test_two_watchdogs_send_an_alarm_once_and_its_end_once(seen: Alarms, receive
     assert [first.round(), second.round(), first.round(), second.round()] == [1, 0, 0, 0]
     (row,) = alerts.alerts().incidents
     assert (row.incident.rule, row.incident.key, row.incident.told) == ("urgent", HUNG.key, ["hook"])
+    cause = Alarm(key="silent w1", level="danger", text="A process is silent.", followers=(HUNG.key,))
+    assert [line.incidents for line in alerts.open_alarms([cause], [row])] == [[row]], "one incident is one line"
     seen.alarms.clear()
     pass_time(31_000)
     assert [second.round(), first.round()] == [1, 0]

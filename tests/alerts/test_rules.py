@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from queueops.alerts.rules import GONE_MS, MOST_OPEN, next_step
+from msgspec import structs
+
+from queueops.alerts.rules import ALL_POOLS, GONE_MS, MOST_OPEN, next_step
 from queueops.conf import alert_settings
 from queueops.conf.alert_settings import AlertRule
 from queueops.inspect import Alarm
@@ -30,10 +32,10 @@ class Story:
     incidents: dict[str, Incident] = field(default_factory=dict)
     silences: dict[str, Silence] = field(default_factory=dict)
 
-    def after(self, seconds: float, *alarms: Alarm, complete: bool = True) -> list[tuple[str, str]]:
+    def after(self, seconds: float, *alarms: Alarm, unread: tuple[str, ...] = ()) -> list[tuple[str, str]]:
         """The messages of the next step: what each says, and of which alarm."""
         self.now_ms += round(seconds * 1000)
-        step = next_step(self.rules, alarms, self.incidents, self.silences, self.now_ms, is_complete=complete)
+        step = next_step(self.rules, alarms, self.incidents, self.silences, self.now_ms, unread=unread)
         for id, incident in step.items():
             if incident is None:
                 del self.incidents[id]
@@ -114,6 +116,15 @@ def test_an_acknowledged_alarm_is_not_repeated_but_its_end_is_told() -> None:
     assert story.after(GONE_MS / 1000) == [("recovered", UNSERVED.key)]
 
 
+def test_an_alarm_that_becomes_urgent_is_told_at_once_also_if_it_is_acknowledged() -> None:
+    urgent = structs.replace(BACKLOG, level="danger")
+    story = Story([rule()])
+    story.after(0, BACKLOG)
+    story.silences[BACKLOG.key] = Silence(who="ada", at_ms=story.now_ms)
+    assert story.after(5, urgent) == [("again", BACKLOG.key)]
+    assert story.after(5, urgent) == story.after(5, BACKLOG) == []
+
+
 def test_a_silence_holds_all_messages_until_its_time() -> None:
     story = Story([rule(), rule(name="other")])
     story.silences[silenced_rule("all")] = Silence(who="ada", at_ms=0, until_ms=story.now_ms + 60_000)
@@ -128,8 +139,27 @@ def test_without_the_store_unknown_alarms_neither_end_nor_repeat() -> None:
     away = Alarm(key="store away", level="danger", text="The store does not answer.")
     story = Story([rule(repeat=60.0)])
     story.after(0, UNSERVED)
-    assert story.after(600, away, complete=False) == [("firing", "store away")]
+    assert story.after(600, away, unread=(ALL_POOLS,)) == [("firing", "store away")]
     assert sorted(story.after(600, UNSERVED)) == [("again", UNSERVED.key), ("recovered", "store away")]
+
+
+def test_alarms_of_a_pool_that_cannot_be_read_do_not_end() -> None:
+    story = Story([rule()])
+    story.after(0, UNSERVED, BACKLOG)
+    gone = GONE_MS / 1000
+    assert story.after(gone, unread=("billing",)) == [("recovered", UNSERVED.key)]
+    assert story.after(gone, BACKLOG) == []  # it was there all the time
+    assert story.after(gone) == [("recovered", BACKLOG.key)]
+
+
+def test_an_alarm_that_follows_from_another_one_now_has_not_ended() -> None:
+    frozen = Alarm(key="late frozen web-3", level="danger", text="", pools=("billing",), followers=(BACKLOG.key,))
+    story = Story([rule(repeat=60.0)])
+    story.after(0, BACKLOG)
+    assert story.after(600, frozen) == [("firing", frozen.key)]
+    assert story.after(600, frozen) == [("again", frozen.key)]
+    assert story.after(600, BACKLOG) == [("again", BACKLOG.key), ("recovered", frozen.key)]
+    assert story.after(GONE_MS / 1000) == [("recovered", BACKLOG.key)]
 
 
 def test_a_storm_of_alarms_opens_a_bounded_number_of_incidents() -> None:

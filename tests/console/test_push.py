@@ -51,12 +51,19 @@ def told(answer: Any) -> str:
     return " ".join(html.unescape(re.sub("<[^>]*>", " ", answer.content.decode())).split())
 
 
+def palette(client: Client, text: str) -> str:
+    return str(client.get("/ops/_palette", {"q": text}).content.decode())
+
+
 def pushed() -> list[Any]:
     return [inspect.task(row.id, row.pool) for row in inspect.tasks(TaskQuery(name="shop.pay")).rows]
 
 
 def test_a_task_is_pushed_with_typed_arguments_and_options(pusher: Client) -> None:
     page = pusher.get(FORM).content.decode()
+    assert f'href="{FORM}"' in palette(pusher, "push shop.p")
+    assert 'data-fill="push "' in palette(pusher, "pus")
+    assert f'href="{FORM}"' in pusher.get("/ops/find/", {"q": "push shop.pay"}).content.decode()
     assert 'href="/ops/registry/shop.pay/push/"' in pusher.get("/ops/registry/shop.pay/").content.decode()
     assert all(f'name="p-{each}"' in page for each in ("order", "day", "note", "mode", "sure", "rest", "more"))
     sent = {"p-order": "7", "p-day": "2026-11-28", "p-mode": '"cash"', "p-more": '{"a": 1}', "lane": "slow"}
@@ -102,6 +109,8 @@ def test_a_copy_of_a_task_is_pushed_with_its_arguments(pusher: Client) -> None:
 
 def test_only_the_permission_to_push_opens_the_form(client_of: Callable[..., Client], operator: Client) -> None:
     for client in (operator, client_of("administrators")):  # groups that exist gain nothing
+        assert FORM not in palette(client, "push shop.pay")
+        assert 'data-fill="push "' not in palette(client, "push")
         assert "/push/" not in client.get("/ops/registry/shop.pay/").content.decode()
         assert client.post(PUSH, {"p-order": "7", "p-day": "2026-11-28"}).status_code == 403
     assert pushed() == []

@@ -15,6 +15,7 @@ from console.models import AuditEntry
 from console.ui.completion import options
 from console.ui.pasted import pasted_id
 from queueops.inspect.filter_fields import FIELDS
+from queueops.inspect.lane_labels import remember
 from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from tests.console.browsing import Open, browsing, serving
@@ -64,7 +65,7 @@ def test_a_filter_is_one_text_with_chips_and_old_addresses_fill_the_same_field(o
     assert (entry.verb, entry.filter) == ("retry", {"state": "failed", "q": "name:shop.*"})
     wrong = operator.get("/ops/tasks/?q=stat:failed lane:a")
     assert wrong.status_code == 400
-    assert "no field &#x27;stat&#x27;; did you mean &#x27;state&#x27;" in wrong.content.decode()
+    assert "stands between quotes; did you mean &#x27;state&#x27;" in wrong.content.decode()
     assert 'value="stat:failed lane:a"' in wrong.content.decode()
 
 
@@ -78,6 +79,10 @@ def test_fields_and_values_with_their_counts_are_offered_for_the_text_before_the
     assert offered("state:failed -la") == [("lane:", "lane")]
     assert options("state:failed -la")[0].begin == len("state:failed -")
     assert offered("(lane:bu") == [("lane:bulk", "2")]
+    lane = f"aggr:={'0' * 64}"
+    shop.push("jobs", lane=lane)
+    remember(lane, "Trödel & Söhne")
+    assert offered("lane:tröd") == [(f"lane:{lane}", "aggr:Trödel & Söhne, 1")]
     assert offered("state:fail") == [("state:failed", "1")]
     assert offered("tag:") == [("tag:vip", "1")]
     assert offered("shop.ch") == [("name:shop.charge", "1")]
@@ -102,6 +107,8 @@ def test_a_pasted_line_of_a_log_or_json_leads_to_its_task(operator: Client, shop
     for page in ("/ops/tasks/", "/ops/find/"):
         found = operator.get(page, {"q": "WARNING task=runs (took 3 s"}, follow=True)
         assert found.redirect_chain[-1][0].startswith("/ops/tasks/runs/"), page
+    for text in (json.dumps({"text": "x" * 300, "id": "runs"}), "retry task=runs (took 3 s)"):
+        assert 'href="/ops/tasks/runs/' in operator.get("/ops/_palette", {"q": text}).content.decode(), text
     filtered = operator.get("/ops/find/", {"q": "state:failed age<1h"})
     assert filtered["Location"] == "/ops/tasks/?state=failed&q=age%3C1h"
 

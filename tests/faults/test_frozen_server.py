@@ -22,6 +22,7 @@ from django.urls import reverse
 
 import queueops
 from queueops import control, group, inspect
+from queueops.alerts.alarm import alarms_now
 from queueops.errors import BrokerUnavailable
 from queueops.inspect import TaskQuery
 from queueops.redis.broker import close_brokers
@@ -52,6 +53,7 @@ def test_questions_show_the_other_pools_and_tell_which_one_did_not_answer(bench:
         (alarm,) = [alarm["text"] for alarm in found["alarms"] if alarm["text"].startswith(f"Pool {layout.frozen} ")]
         assert "does not answer" in alarm
         assert str(layout.node.port) in alarm
+        assert alarms_now()[1] == {layout.frozen}  # alerts about its other alarms neither end nor repeat
         lists: list[Callable[[], Any]] = [
             lambda: inspect.tasks(TaskQuery()),
             inspect.lanes,

@@ -41,7 +41,7 @@ def test_a_text_is_facets_and_the_rest_and_its_own_spelling_means_the_same() -> 
 
 WRONG = {
     "state:faild": r"character 1: there is no state 'faild'; did you mean 'failed'",
-    "lane:a colour:red": r"character 8: there is no field 'colour'.*between quotes",
+    "lane:a colour:red": r"character 8: 'colour' is not a field, .* between quotes; known are: .*, worker$",
     "nam:x": "did you mean 'name'",
     "lane:": r"lane: needs a value behind it, without a space",
     "lane: bulk": "without a space",

@@ -121,14 +121,19 @@ def test_a_function_that_cannot_be_used_is_an_error_of_the_check(namespace: str,
     assert check_circuit_key() == []
 
 
-def test_an_open_circuit_is_an_alarm_without_the_path(target: LocalServer) -> None:
+def test_an_open_circuit_is_one_alarm_without_the_path(target: LocalServer) -> None:
+    desk = Desk(get_broker())
+    desk.exchange(metrics={"err|callback": 10})
+    (alarm,) = [each for each in inspect.snapshot().alarms if each.kind == "failing"]
+    assert (alarm.verb, alarm.command) == ("", "manage.py queue name callback"), "a pause would hold those of all hosts"
     made(target, 5)
     run_worker()
     host = f"127.0.0.1:{target.port}"
-    (alarm,) = [each for each in inspect.snapshot().alarms if "has failed several times" in each.text]
+    (alarm,) = [each for each in inspect.snapshot().alarms if each.kind in ("circuit", "failing")]
     said = f"An address of the host {host} has failed several times in a row: 3 callbacks wait. The next is tried in "
     assert alarm.text.startswith(said)
     assert alarm.command == f"manage.py jobs close-circuit {host} --pool default"
+    assert alarm.followers == ("failing callback",)
 
 
 def test_one_probe_is_sent_at_a_time_and_its_failure_doubles_the_wait(target: LocalServer) -> None:

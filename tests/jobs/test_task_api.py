@@ -17,10 +17,14 @@ from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
 
 from console.models import AuditEntry
+from queueops import inspect
 from queueops.control import create_api_token
+from queueops.control.verbs import FREEING
 from queueops.kinds.jobs.api import wrong_tokens
 from queueops.kinds.jobs.api.authentication import ANYONE
+from queueops.kinds.jobs.api.of_tasks.shapes import OF_ALL
 from queueops.kinds.jobs.api_tokens import OF_JOBS, Scope
+from queueops.kinds.operations.control import VALUES
 from tests.jobs.api_client import get, post
 from tests.jobs.test_openapi import about_one_request, in_one_transaction
 from tests.support.specimens import SICK, Specimens, specimens
@@ -29,10 +33,12 @@ pytestmark = pytest.mark.django_db
 ALL = [scope for scope in Scope if scope not in OF_JOBS]
 NUMBERS = count()
 schemathesis.openapi.format("filter", st.just(""))
+schemathesis.openapi.format("conditions", st.just("state:failed age>1h"))
 READS = ("tasks", "lanes", "workers", "errors", "schedules", "runs")
 VERBS: dict[str, tuple[Scope, dict[str, Any]]] = {
     "tasks": (Scope.PUSH, {"name": "shop.charge", "args": [4711], "pool": "default"}),
     "tasks/actions": (Scope.OPERATE, {"verb": "cancel", "ids": ["n"], "pool": SICK, "reason": "by hand"}),
+    "tasks/operations": (Scope.OPERATE, {"verb": "priority", "filter": "tag:red state:pending", "priority": 7}),
     "runs/actions": (Scope.OPERATE, {"verb": "suspend_runs", "ids": ["r"], "pool": SICK}),
     "lanes/actions": (Scope.CONFIGURE, {"verb": "set_lane", "lane": "narrow", "pool": SICK, "limit": 4}),
     "names/actions": (Scope.CONFIGURE, {"verb": "pause_name", "name": "tests.noop", "pool": SICK}),
@@ -86,7 +92,8 @@ def test_every_verb_needs_its_scope_is_done_and_audited_with_the_name_of_the_tok
         assert status == (201 if path == "tasks" else 200), answer
         entry = AuditEntry.objects.get()
         assert entry.actor_name == "deploy bot (API token)"
-        assert (entry.outcome, entry.verb) == ("done", body.get("verb", "push"))
+        outcome = "begun" if path == "tasks/operations" else "done"
+        assert (entry.outcome, entry.verb) == (outcome, body.get("verb", "push"))
         entry.tasks.all().delete()
         AuditEntry.objects.all().delete()
     assert get(client, "tasks/n", pool=SICK)["state"] == "cancelled"
@@ -94,6 +101,24 @@ def test_every_verb_needs_its_scope_is_done_and_audited_with_the_name_of_the_tok
     assert post(client_with("operate"), destroying, "tasks/actions")[0] == 403
     (row,) = post(client, destroying, "tasks/actions")[1]["rows"]
     assert row["word"] == "OK"
+
+
+def test_a_verb_on_all_that_match_a_filter_is_done_by_workers_and_bounded(desk: Specimens) -> None:
+    assert set(OF_ALL) == VALUES.keys() - FREEING
+    client = client_with("operate")
+    body = {"verb": "cancel", "filter": "state:pending tag:red", "reason": "by hand", "most": 1}
+    status, answer = post(client, body, "tasks/operations")
+    ((pool, id),) = ((each["pool"], each["id"]) for each in answer["operations"])
+    assert (status, pool, answer["missing"]) == (200, SICK, [])
+    found = inspect.operation(id, pool)
+    assert found is not None
+    assert (found.verb, found.count, found.filter) == ("cancel", 1, {"state": "pending", "tag": "red"})
+    assert post(client, body | {"filter": "tag:no-such"}, "tasks/operations")[1]["operations"] == []
+    for unfit in ("", "colour:red", "id:n", "text:red", "state:finished"):
+        assert post(client, body | {"filter": unfit}, "tasks/operations")[0] == 422, unfit
+    for wrong in ({"priority": 3}, {"verb": "release"}):
+        assert post(client, body | wrong, "tasks/operations")[0] == 422, wrong
+    assert post(client, {"verb": "delete", "filter": "state:failed"}, "tasks/operations")[0] == 403
 
 
 def test_the_scopes_of_jobs_reach_no_task_and_a_client_without_a_token_neither(desk: Specimens) -> None:
@@ -128,6 +153,7 @@ def test_a_repeated_push_with_a_key_makes_one_task(desk: Specimens) -> None:
         ("tasks/actions", {"verb": "postpone", "ids": ["n"]}, 422),
         ("tasks/actions", {"verb": "retry", "ids": ["n"], "seconds": 3}, 422),
         ("tasks/actions", {"verb": "explode", "ids": ["n"]}, 422),
+        ("tasks/actions", {"verb": "cancel", "ids": ["n", "no id"], "pool": SICK}, 422),
         ("lanes/actions", {"verb": "pause", "lane": "no-such", "pool": SICK}, 404),
         ("lanes/actions", {"verb": "pause", "lane": "narrow", "pool": SICK, "limit": 3}, 422),
         ("workers/actions", {"verb": "stop", "id": "no-such"}, 404),

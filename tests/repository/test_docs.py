@@ -178,12 +178,27 @@ def test_every_command_in_the_docs_can_be_given(page: str):
         parser.parse_args(words)  # it exits where the words are wrong
 
 
+ALARM_KEY = re.compile(r'\bkey"?[=:] ?f?"([a-z-]+)(?=[ "])')
+"""The first word of the key of an alarm in a source."""
+
+
 @for_each("page", ["runbook.md", "upgrade.md", "start.md", *GUIDES])
 def test_every_command_in_a_sentence_can_be_given(page: str):
     for line in INLINE.findall((DOCS / page).read_text()):
         name, *words = shlex.split(line)
         parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
         parser.parse_args(words)
+
+
+def test_the_runbook_has_the_key_of_each_alarm():
+    alarms = (DOCS / "runbook.md").read_text().partition("## No alarm")[0]
+    sections = re.split(r"^### ", alarms, flags=re.MULTILINE)[1:]
+    keys = [re.findall(r"`([a-z-]+)", each.partition("**Key:**")[2]) for each in sections]
+    assert all(keys)
+    sources = [*(ROOT / "queueops/inspect").glob("*.py"), *(ROOT / "queueops/kinds").glob("*/alarms.py")]
+    made = {kind for path in sources for kind in ALARM_KEY.findall(path.read_text())}
+    assert len(made) > 30
+    assert made - {kind for each in keys for kind in each} == set()
 
 
 def verbs_of_queue(page: Path) -> set[str]:

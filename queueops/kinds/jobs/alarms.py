@@ -10,6 +10,7 @@ from queueops.inspect.alarm import Alarm, danger, manage, warning
 from queueops.inspect.lane_labels import lane_label
 from queueops.inspect.spans import span
 from queueops.kinds.jobs.aggregations.lane_names import DESTINATION
+from queueops.kinds.jobs.callbacks.callback_plans import CALLBACK
 from queueops.model.sentences import say, say_n
 
 
@@ -55,5 +56,11 @@ def _open_circuits(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
         )
         command = manage("jobs", "close-circuit", host, "--pool", pool)
         yield warning(
-            text, f"callbacks?to={quote(host)}", command, "close_circuit", f"{pool}/{lane}", key=f"circuit {lane}"
+            text,
+            f"callbacks?to={quote(host)}",
+            command,
+            "close_circuit",
+            f"{pool}/{lane}",
+            key=f"circuit {lane}",
+            followers=(f"failing {CALLBACK}",),
         )

@@ -57,7 +57,7 @@ PROBLEMS = {
     "delete_aggregation": NOT_FOUND | CONFLICT,
     "read_task": NOT_FOUND,
     "push_task": NOT_JSON | CONFLICT,
-    "act_on_tasks": NOT_JSON,
+    **dict.fromkeys(("act_on_tasks", "act_on_all_tasks"), NOT_JSON),
     "act_on_runs": NOT_JSON,
     **dict.fromkeys(("act_on_lane", "act_on_name", "act_on_worker"), NOT_JSON | NOT_FOUND),
     "act_on_schedule": NOT_JSON | NOT_FOUND | CONFLICT,

@@ -11,6 +11,7 @@ from ninja.responses import Status
 
 from queueops import control, inspect
 from queueops.control.verbs import ON_TASKS
+from queueops.inspect.selection import extent_of
 from queueops.kinds.jobs.api.audit import recorded
 from queueops.kinds.jobs.api.authentication import Bearer
 from queueops.kinds.jobs.api.idempotency import id_of_key
@@ -57,6 +58,38 @@ def act_on_tasks(request: HttpRequest, given: shapes.Verb) -> Any:
         act.reason = values.get("reason", "")
         act.rows = verb.act(given.ids, pool=given.pool, who=act.who, token=act.token, **values)
         return {"rows": msgspec.to_builtins(act.rows, enc_hook=encodable)}
+
+
+@router.post(
+    "/tasks/operations",
+    auth=ANY,
+    response=shapes.AllBegun,
+    operation_id="act_on_all_tasks",
+    summary="Begin a verb on all tasks that match a filter",
+)
+def act_on_all_tasks(request: HttpRequest, given: shapes.VerbOnAll) -> Any:
+    """Begin a verb on all tasks that match a filter now. No operation begins where no task matches.
+
+    Workers perform it in parts. Its entry in the audit log can undo it.
+    """
+    verb = ON_TASKS[given.verb]
+    need(request, Scope.DESTROY if verb.destroys else Scope.OPERATE)
+    values = given.model_dump(exclude={"verb", "filter", "most"}, exclude_none=True)
+    _check_fields(verb.name, tuple(verb.takes), values)
+    with told(request):
+        query, asked_ms = inspect.parse_filter(given.filter).whole(), inspect.now_ms()
+        page = inspect.tasks(query, limit=1)
+        count = extent_of(query, page).count
+        most = min(count, given.most or count)
+        if not most:
+            return {"operations": [], "missing": [str(each) for each in page.broken]}
+        facts = {"target": given.filter, "filter": query.params(), "reason": values.get("reason", ""), "most": most}
+        with recorded(request, verb.name, **facts) as act:
+            how: dict[str, Any] = {"most": most, "asked_ms": asked_ms, "who": act.who, "token": act.token}
+            begun = control.begin_operation(verb.name, query, **how, **values)
+            act.operations = list(begun)
+        places = [{"pool": pool, "id": id} for pool, id in begun]
+        return {"operations": places, "missing": [str(each) for each in begun.broken]}
 
 
 def _check_fields(verb: str, takes: tuple[str, ...], values: dict[str, Any]) -> None:

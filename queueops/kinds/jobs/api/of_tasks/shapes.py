@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from ninja import Field
-from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr, WithJsonSchema, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, StrictBool, StrictStr, WithJsonSchema, create_model
+from pydantic_core import PydanticCustomError
 
 from queueops import inspect
 from queueops.conf.tables import MOST_RATE
 from queueops.control.lanes import LEAST_RATE, MOST_WEIGHT
 from queueops.control.tasks import LONGEST_S
-from queueops.control.verbs import ON_TASKS
+from queueops.control.verbs import FREEING, ON_TASKS
 from queueops.inspect import TaskQuery
 from queueops.inspect.export import TASK_COLUMNS
+from queueops.inspect.filter_text import LONGEST
 from queueops.inspect.query import FACETS
 from queueops.kinds.jobs.api.field_types import Cursor, Limit, Number, Plain, Priority, Retries, whole
 from queueops.kinds.jobs.api.schemas import Strict
@@ -23,10 +26,20 @@ from queueops.model.states import FINISHED, table
 
 MOST = 200
 IDS = 500
+MOST_TASKS = 10**9
 PLAIN = (str, int, float, bool, int | None, float | None, tuple[str, ...])
+
+
+def _id(value: str) -> str:
+    """The same text, if a task may have it as its id. Raises PydanticCustomError."""
+    if not ID.fullmatch(value):
+        raise PydanticCustomError("id", "it is not an id")
+    return value
+
 
 Name = Annotated[StrictStr, Field(min_length=1, max_length=100, json_schema_extra={"pattern": f"^{NAME.pattern}$"})]
 Id = Annotated[StrictStr, Field(min_length=1, max_length=200, json_schema_extra={"pattern": f"^{ID.pattern}$"})]
+Ids = Annotated[list[Annotated[Id, AfterValidator(_id)]], Field(min_length=1, max_length=IDS)]
 Text = Annotated[StrictStr, Field(max_length=500)]
 Seconds = Annotated[Number, Field(ge=0, le=LONGEST_S)]
 
@@ -128,30 +141,30 @@ NEEDED = {"seconds": "number", "priority": "integer", "lane": "string"}
 """Fields that a verb needs if it takes them, with their types."""
 
 
-def _by_verb(schema: dict[str, Any]) -> None:
-    """Add an example, and which fields each verb takes."""
-    fields = set(schema["properties"]) - {"verb", "ids", "pool"}
-    schema["examples"] = [{"verb": "postpone", "ids": ["01J5XK8Q1M"], "pool": "mail", "seconds": 600}]
-    schema["anyOf"] = [
-        {
-            "properties": {
-                "verb": {"const": verb.name},
-                **{name: {"type": "null"} for name in sorted(fields - set(verb.takes))},
-                **{name: {"type": NEEDED[name]} for name in verb.takes if name in NEEDED},
-            },
-            "required": [name for name in verb.takes if name in NEEDED],
-        }
-        for verb in ON_TASKS.values()
-    ]
+def _by_verb(verbs: Iterable[str], example: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+    """Add an example to a schema, and which fields each verb takes."""
+    fields = {name for verb in ON_TASKS.values() for name in verb.takes}
+
+    def describe(schema: dict[str, Any]) -> None:
+        schema["examples"] = [example]
+        schema["anyOf"] = [
+            {
+                "properties": {
+                    "verb": {"const": verb.name},
+                    **{name: {"type": "null"} for name in sorted(fields - set(verb.takes))},
+                    **{name: {"type": NEEDED[name]} for name in verb.takes if name in NEEDED},
+                },
+                "required": [name for name in verb.takes if name in NEEDED],
+            }
+            for verb in map(ON_TASKS.__getitem__, verbs)
+        ]
+
+    return describe
 
 
-class Verb(Strict):
-    """A verb on at most 500 tasks of a pool. A field that the verb does not take is refused."""
+class OfVerb(Strict):
+    """What verbs take. A field that the verb does not take is refused."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra=_by_verb)
-    verb: Literal[tuple(verb.name for verb in ON_TASKS.values())]  # type: ignore[valid-type]
-    ids: Annotated[list[Id], Field(min_length=1, max_length=IDS)]
-    pool: Name = "default"
     seconds: Annotated[Seconds, Field(description="Of postpone and keep: from now.")] | None = None
     priority: Priority | None = None
     lane: Name | None = None
@@ -160,11 +173,46 @@ class Verb(Strict):
     hard: StrictBool | None = None
 
 
+class Verb(OfVerb):
+    """A verb on at most 500 tasks of a pool. A field that the verb does not take is refused."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra=_by_verb(
+            ON_TASKS, {"verb": "postpone", "ids": ["01J5XK8Q1M"], "pool": "mail", "seconds": 600}
+        ),
+    )
+    verb: Literal[tuple(ON_TASKS)]  # type: ignore[valid-type]
+    ids: Ids
+    pool: Name = "default"
+
+
+OF_ALL = tuple(name for name, verb in ON_TASKS.items() if not verb.fixed and name not in ("restore", *FREEING))
+"""The verbs on all tasks that match, which workers perform."""
+Conditions = Annotated[
+    StrictStr,
+    Field(min_length=1, max_length=LONGEST),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": LONGEST, "format": "conditions"}),
+]
+
+
+class VerbOnAll(OfVerb):
+    """A verb on all tasks that match a filter now; workers perform it."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra=_by_verb(OF_ALL, {"verb": "retry", "filter": "state:failed name:shop.* age>10m"}),
+    )
+    verb: Literal[OF_ALL]  # type: ignore[valid-type]
+    filter: Annotated[Conditions, Field(description="As in the search line of the console. It names no id.")]
+    most: whole(1, MOST_TASKS, description="At most so many tasks are changed.") | None = None  # type: ignore[valid-type]
+
+
 class RunVerb(Strict):
     """A verb on at most 500 runs of a pool."""
 
     verb: Literal["cancel_runs", "suspend_runs", "resume_runs", "retry_runs"]
-    ids: Annotated[list[Id], Field(min_length=1, max_length=IDS)]
+    ids: Ids
     pool: Name = "default"
     reason: Text = ""
 
@@ -226,6 +274,20 @@ class Done(BaseModel):
     """What became of each task."""
 
     rows: list[Row]
+
+
+class Begun(BaseModel):
+    """An operation of a pool. It is a task: its page and `/tasks/<id>` show how far it is."""
+
+    pool: str
+    id: str
+
+
+class AllBegun(BaseModel):
+    """The operations that have begun, one in each pool with such tasks."""
+
+    operations: list[Begun]
+    missing: Missing
 
 
 class Did(BaseModel):
