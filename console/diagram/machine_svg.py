@@ -68,7 +68,8 @@ def _way(way: Way, ends: str, marker: str, *, of_task: bool) -> SafeString:
 
 def _rate(way: Way, ends: str) -> SafeString:
     x, y = way.spot or (0, 0)
-    return markup('\n<text class="way-rate" x="{}" y="{}"><title>{}</title>{}/s</text>', x, y, ends, rate(way.rate))
+    text = '\n<text class="way-rate{}" x="{}" y="{}"><title>{}</title>{}/s</text>'
+    return markup(text, "" if way.weight else " way-rare", x, y, ends, rate(way.rate))
 
 
 def _box(box: Box, spots: Spots) -> SafeString:
