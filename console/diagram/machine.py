@@ -51,7 +51,7 @@ class Box(msgspec.Struct, frozen=True):
 class Way(msgspec.Struct, frozen=True):
     """An arrow; `rate` is its traffic, `weight` 0..4 its thickness, `spot` the position of its label.
 
-    Weight 0 is faint: nothing moves there, or little beside the busiest arrow.
+    Weight 0: nothing moves there, or little beside the busiest arrow.
     """
 
     source: str
@@ -60,6 +60,11 @@ class Way(msgspec.Struct, frozen=True):
     rate: float
     weight: int
     spot: Point | None
+
+    @property
+    def look(self) -> str:
+        """The end of its CSS class."""
+        return "rare" if self.rate and not self.weight else str(self.weight)
 
 
 class Picture(msgspec.Struct, frozen=True):

@@ -62,7 +62,7 @@ def _drawing(picture: Picture, title: str, key: str, *, of_task: bool) -> SafeSt
 def _way(way: Way, ends: str, marker: str, *, of_task: bool) -> SafeString:
     told = f": {rate(way.rate)}/s" if way.rate and not of_task else ""
     path = '\n<path class="way way-{}" d="{}" marker-end="{}"><title>{}{}</title></path>'
-    drawn = markup(path, way.weight, way.d, marker, ends, told)
+    drawn = markup(path, way.look, way.d, marker, ends, told)
     return drawn + markup('<path class="flow flow-{}" d="{}"/>', way.weight, way.d) if way.weight else drawn
 
 
