@@ -40,6 +40,7 @@ class Line(msgspec.Struct, frozen=True):
     d: str
     area: str
     last: str
+    is_zero: bool  # each known value is zero
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -81,7 +82,7 @@ def draw(series: Series, figure: Figure) -> Chart | None:
         top=with_unit(figure, top),
         summary=_summary(figure, labels, rows),
         lines=tuple(
-            Line(number, label, *path(row, scale, HEIGHT), _told_last(series, figure, row))
+            Line(number, label, *path(row, scale, HEIGHT), _told_last(series, figure, row), not highest(row))
             for number, (label, row) in enumerate(zip(labels, rows, strict=True), start=1)
         ),
         columns=tuple(_columns(series.points, figure, labels, rows)),

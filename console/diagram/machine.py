@@ -21,8 +21,8 @@ from queueops.model.states import State, table
 
 MARGIN = 24.0
 LEAST = 10.0  # space around arrows
-QUIET = 0.01
-"""Rates below this part of the highest one: their transitions are drawn only if they always are."""
+RARE = 0.01
+"""Rates below this part of the highest one: their arrows are faint."""
 USUAL = ("pending", "locked", "succeeded", "failed")
 """The states drawn for a task, even if it has not been in them; kinds name those of theirs."""
 
@@ -49,7 +49,10 @@ class Box(msgspec.Struct, frozen=True):
 
 
 class Way(msgspec.Struct, frozen=True):
-    """An arrow; `rate` is its traffic, `weight` 0..4 its thickness, `spot` the position of its label."""
+    """An arrow; `rate` is its traffic, `weight` 0..4 its thickness, `spot` the position of its label.
+
+    Weight 0: nothing moves there, or little beside the busiest arrow.
+    """
 
     source: str
     target: str
@@ -57,6 +60,11 @@ class Way(msgspec.Struct, frozen=True):
     rate: float
     weight: int
     spot: Point | None
+
+    @property
+    def look(self) -> str:
+        """The end of its CSS class."""
+        return "rare" if self.rate and not self.weight else str(self.weight)
 
 
 class Picture(msgspec.Struct, frozen=True):
@@ -111,19 +119,19 @@ def _picture(
         for state in table().states
         if state in shown
     )
-    ways = _ways(layout, {pair: route(layout.name, shown, pair) for pair in pairs}, rates, boxes)
+    least = 0 if here else RARE * max(rates.values(), default=0)  # each step of one task counts
+    ways = _ways(layout, {pair: route(layout.name, shown, pair) for pair in pairs}, rates, boxes, least)
     return Picture(layout.name, layout.width, *_extent(boxes, ways), boxes, tuple(way for way, _arrow in ways))
 
 
 def _drawn(layout: Layout, rates: Mapping[Pair, float]) -> dict[Pair, float]:
-    """The transitions to draw: the permanent ones, and those with much traffic if the layout has space."""
-    least = QUIET * max(rates.values(), default=0)
-    busy = {pair for pair, rate in rates.items() if rate and rate >= least} if layout.is_roomy else set()
-    return {pair: rates.get(pair, 0) for pair in always(layout) | busy}
+    """The transitions to draw: the permanent ones, and those with traffic if the layout has space."""
+    moving = {pair for pair, rate in rates.items() if rate} if layout.is_roomy else set()
+    return {pair: rates.get(pair, 0) for pair in always(layout) | moving}
 
 
 def _ways(
-    layout: Layout, arrows: Mapping[Pair, Arrow], rates: Mapping[Pair, float], boxes: Iterable[Box]
+    layout: Layout, arrows: Mapping[Pair, Arrow], rates: Mapping[Pair, float], boxes: Iterable[Box], least: float
 ) -> list[tuple[Way, Arrow]]:
     """The arrows with their rates; the highest rate gets its label position first."""
     pairs = sorted(arrows, key=lambda pair: (-rates.get(pair, 0), pair))
@@ -131,13 +139,13 @@ def _ways(
     full = [Rectangle(box.left, box.top, box.left + box.width, box.top + box.height) for box in boxes]
     spots = labels.place(wanted, full, layout.width) + [None] * (len(pairs) - len(wanted))
     return [
-        (_way(pair, arrows[pair], rates.get(pair, 0), spot), arrows[pair])
+        (_way(pair, arrows[pair], rates.get(pair, 0), spot, least), arrows[pair])
         for pair, spot in zip(pairs, spots, strict=True)
     ]
 
 
-def _way(pair: Pair, arrow: Arrow, rate: float, spot: Point | None) -> Way:
-    weight = 0 if rate <= 0 else min(4, 1 + int(math.log10(1 + rate)))
+def _way(pair: Pair, arrow: Arrow, rate: float, spot: Point | None, least: float) -> Way:
+    weight = min(4, 1 + int(math.log10(1 + rate))) if rate > 0 and rate >= least else 0
     return Way(*pair, arrow.d, rate, weight, spot)
 
 

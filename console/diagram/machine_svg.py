@@ -62,13 +62,14 @@ def _drawing(picture: Picture, title: str, key: str, *, of_task: bool) -> SafeSt
 def _way(way: Way, ends: str, marker: str, *, of_task: bool) -> SafeString:
     told = f": {rate(way.rate)}/s" if way.rate and not of_task else ""
     path = '\n<path class="way way-{}" d="{}" marker-end="{}"><title>{}{}</title></path>'
-    drawn = markup(path, way.weight, way.d, marker, ends, told)
+    drawn = markup(path, way.look, way.d, marker, ends, told)
     return drawn + markup('<path class="flow flow-{}" d="{}"/>', way.weight, way.d) if way.weight else drawn
 
 
 def _rate(way: Way, ends: str) -> SafeString:
     x, y = way.spot or (0, 0)
-    return markup('\n<text class="way-rate" x="{}" y="{}"><title>{}</title>{}/s</text>', x, y, ends, rate(way.rate))
+    text = '\n<text class="way-rate{}" x="{}" y="{}"><title>{}</title>{}/s</text>'
+    return markup(text, "" if way.weight else " way-rare", x, y, ends, rate(way.rate))
 
 
 def _box(box: Box, spots: Spots) -> SafeString:

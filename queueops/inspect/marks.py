@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from queueops.inspect.answers import Answer
-from queueops.inspect.snapshot import WORKERS, alarms_of
+from queueops.inspect.snapshot import WORKERS, pools_and_alarms
 from queueops.inspect.store import open_reader
 from queueops.model.marks import BEGUN, ENDED, START, Condition, Mark, Seen, decode
 from queueops.model.sentences import say
@@ -92,7 +92,7 @@ def seen(pool: str) -> Seen:
     """What the watchdog keeps of a pool: its alarms now, and the workers that started within an hour."""
     reader = open_reader()
     glance = reader.glance([pool], WORKERS)
-    alarms = alarms_of(reader, [pool], glance)
+    _pools, alarms = pools_and_alarms(reader, [pool], glance)
     beats = [beat for each in glance.values() for beat in each.beats]
     since = max((beat.beat_ms for beat in beats), default=round(time.time() * 1000)) - RECENT_MS
     return Seen(

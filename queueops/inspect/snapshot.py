@@ -104,8 +104,10 @@ def _read() -> Snapshot:
     )
 
 
-def alarms_of(reader: Reader, names: Sequence[str], found: Mapping[str, Glance]) -> tuple[Alarm, ...]:
-    """The alarms of all pools, from their snapshots, their workers and INFO of their servers."""
+def pools_and_alarms(
+    reader: Reader, names: Sequence[str], found: Mapping[str, Glance]
+) -> tuple[list[PoolView], tuple[Alarm, ...]]:
+    """All pools and their alarms, from their snapshots, their workers and INFO of their servers."""
     infos = _infos(found)
     now = _now_ms(infos.values())
     data = {pool: glance.snapshot for pool, glance in found.items()}
@@ -116,7 +118,7 @@ def alarms_of(reader: Reader, names: Sequence[str], found: Mapping[str, Glance])
         for pool, sampled in samples.items()
     ]
     lanes = [row for pool, sampled in samples.items() for row in lane_rows(pool, sampled, models[pool])]
-    return _alarms(views, samples, found, lanes, _broken(samples, reader), tuple(slow_alarms(reader)))
+    return views, _alarms(views, samples, found, lanes, _broken(samples, reader), tuple(slow_alarms(reader)))
 
 
 def _infos(found: Mapping[str, Glance]) -> dict[str, dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Sequence
 from time import monotonic
 
 import msgspec
@@ -17,8 +18,9 @@ from queueops.errors.kinds import NotOffered
 from queueops.inspect.alarm import CHECK, Alarm, danger, manage, warning
 from queueops.inspect.answers import Answer
 from queueops.inspect.redaction import conceals
-from queueops.inspect.snapshot import WORKERS, Snapshot, alarms_of
+from queueops.inspect.snapshot import WORKERS, Snapshot, pools_and_alarms
 from queueops.inspect.store import open_reader
+from queueops.inspect.throughput import PoolView
 from queueops.model.explained import sentence_of
 from queueops.model.sentences import Sentence, encodable, say
 
@@ -27,10 +29,11 @@ KEPT_S, POOLS_KEPT_S = 1.0, 10.0
 
 
 class Status(Answer, frozen=True, kw_only=True):
-    """The alarms of the whole system, the worst first; `version` changes with them."""
+    """The alarms of the whole system, the worst first; `version` changes with all that is told."""
 
     version: str
     alarms: tuple[Alarm, ...] = ()
+    has_worker: bool = True  # whether a worker is running, in any pool
 
     @property
     def is_well(self) -> bool:
@@ -44,8 +47,8 @@ class Status(Answer, frozen=True, kw_only=True):
 
     @property
     def level(self) -> str:
-        """The level of the worst alarm: danger, warning, or well."""
-        return self.alarms[0].level if self.alarms else "well"
+        """The level of the worst alarm: danger or warning; without one well, or idle if no worker is running."""
+        return self.alarms[0].level if self.alarms else "well" if self.has_worker else "idle"
 
 
 class _Kept:
@@ -80,7 +83,7 @@ def status(max_age_s: float = 0.0) -> Status:
 
 def status_of(found: Snapshot) -> Status:
     """The status in a snapshot."""
-    return _made(found.alarms)
+    return _made(found.alarms, found.pools)
 
 
 def _read(kept: _Kept, max_age_s: float) -> Status:
@@ -88,7 +91,8 @@ def _read(kept: _Kept, max_age_s: float) -> Status:
     try:
         if not max_age_s or monotonic() - kept.named_at > POOLS_KEPT_S:
             kept.names, kept.named_at = reader.pools(), monotonic()
-        return _made(alarms_of(reader, kept.names, reader.glance(kept.names, WORKERS)))
+        pools, alarms = pools_and_alarms(reader, kept.names, reader.glance(kept.names, WORKERS))
+        return _made(alarms, pools)
     except QueueOpsError as error:
         return _made((danger(_unknown(error), "health", manage(*CHECK)),))
 
@@ -97,6 +101,9 @@ def _unknown(error: QueueOpsError) -> Sentence:
     return say("The state of the system is unknown: %(error)s", error=sentence_of(error))
 
 
-def _made(alarms: tuple[Alarm, ...]) -> Status:
+def _made(alarms: tuple[Alarm, ...], pools: Sequence[PoolView] | None = None) -> Status:
+    """The status of these alarms and pools; None: the pools are not known."""
+    has_worker = pools is None or any(pool.workers for pool in pools)
     digest = hashlib.sha1(msgspec.json.encode(alarms, enc_hook=encodable), usedforsecurity=False).hexdigest()
-    return Status(version=digest[:16], alarms=alarms)
+    version = digest[:16] if has_worker else f"{digest[:16]}-idle"
+    return Status(version=version, alarms=alarms, has_worker=has_worker)

@@ -16,7 +16,7 @@ from queueops.inspect import TaskQuery, TaskRow
 from queueops_demo.models import Digest
 from queueops_demo.tasks.timely import in_demo
 
-NAME = "night shift"
+NAME, REASON = "night shift", "It failed over a minute ago."
 MOST_ENTRIES = 2000
 """Audit entries are never deleted. From this number on the night shift does nothing."""
 AT_ONCE = 2
@@ -56,8 +56,8 @@ def night_shift() -> dict[str, int]:
 
 def _act(row: TaskRow, habit: Habit) -> str:
     verb, act = habit
-    before = {f"{row.pool} {row.id}": {"state": row.state}}
-    with written(verb, row.id, [(row.pool, row.id)], actor_name=NAME, before=before) as entry:
+    before = {f"{row.pool} {row.id}": {"name": row.name, "state": row.state}}
+    with written(verb, row.id, [(row.pool, row.id)], actor_name=NAME, reason=REASON, before=before) as entry:
         judge(entry, row.pool, act(row))
     return verb
 

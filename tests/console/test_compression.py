@@ -12,7 +12,7 @@ from tests.console.standin import World
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("path", ["", "_overview", "tasks/", "tasks/missing/"])
+@pytest.mark.parametrize("path", ["", "_overview", "tasks/", "tasks/missing/", "_history_values?range=1h"])
 def test_a_page_is_compressed_for_a_browser_that_accepts_it(world: World, viewer: Client, path: str) -> None:
     plain = viewer.get(f"/ops/{path}")
     assert "Content-Encoding" not in plain.headers

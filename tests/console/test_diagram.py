@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 
 from console.diagram import labels
-from console.diagram.layout import LAYOUTS, NARROW, SPINE, WIDE
+from console.diagram.layout import LAYOUTS, NARROW, SPINE, WIDE, states_of
 from console.diagram.machine import Picture, draw
 from console.diagram.path import straight
 from console.diagram.route import Rectangle, route
@@ -67,11 +67,10 @@ def test_only_the_usual_ways_are_drawn_on_a_phone() -> None:
     assert {(way.source, way.target) for way in narrow.ways} == SPINE
 
 
-def test_a_transition_with_little_traffic_is_left_out_unless_it_is_a_usual_one() -> None:
-    drawn = {
-        (way.source, way.target)
-        for way in draw({}, {"pending>locked": 5, "idle>failed": 0.04, "waiting>pending": 0.05})[0].ways
-    }
-    assert ("waiting", "pending") in drawn
-    assert ("idle", "failed") not in drawn
-    assert drawn >= SPINE
+def test_each_transition_with_traffic_is_drawn_with_its_rate_and_a_rare_one_is_faint() -> None:
+    flows = {"pending>locked": 120.0, "idle>failed": 0.04, "locked>failed": 1.1, "locked>quarantined": 1.3}
+    drawn = {(way.source, way.target): way for way in draw({}, flows)[0].ways}
+    assert set(drawn) >= SPINE | {("idle", "failed"), ("locked", "quarantined")}
+    weights = {"pending>locked": 3, "locked>quarantined": 1, "locked>failed": 0, "idle>failed": 0}
+    assert {flow: drawn[states_of(flow)].weight for flow in flows} == weights
+    assert all(drawn[states_of(flow)].spot for flow in flows)

@@ -43,6 +43,13 @@ def test_a_chart_without_any_value_is_left_out() -> None:
     assert draw(series_of(Point(at_ms=1)), FAILING).top == "0%"  # type: ignore[union-attr]
 
 
+def test_a_line_of_failures_is_red_only_if_something_failed() -> None:
+    for failed in (0, 3):
+        found = draw(series_of(Point(at_ms=1, ended=9, failed=failed), Point(at_ms=2, ended=9)), FAILURES)
+        assert found is not None
+        assert [line.is_zero for line in found.lines] == [not failed]
+
+
 def test_a_step_that_is_still_open_has_the_rate_of_the_part_that_was_counted() -> None:
     whole, part = Point(at_ms=1, came=60, failed=9), Point(at_ms=2, came=15, failed=2)
     series = replace(series_of(whole, part), counted_ms=MINUTE_MS // 4)

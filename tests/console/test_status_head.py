@@ -66,6 +66,26 @@ def test_each_page_says_that_everything_is_well_or_what_is_not(
         assert "all 2 alarms" in head
 
 
+def test_without_a_worker_each_page_says_what_to_do_first(
+    namespace: str, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 0.0)
+    desk = Desk(get_broker())
+    for prepare in (lambda: None, desk.tick):  # an empty store, and one with a watchdog
+        prepare()
+        for path in PAGES:
+            page = operator.get(f"/ops/{path}").content.decode()
+            head = page[page.index('id="status"') : page.index("</section>", page.index('id="status"'))]
+            assert "No worker is running: new tasks would wait." in head, path
+            assert "manage.py runworker" in head
+            assert "Everything is well." not in page
+        assert inspect.status() == inspect.status_of(inspect.snapshot())
+    live = f"/ops/_status?v={inspect.status().version}"
+    assert operator.get(live).status_code == 204
+    desk.broker.beat("default", "w1", {"names": "", "slots": 1})
+    assert "Everything is well." in operator.get(live).content.decode()
+
+
 def test_the_overview_tells_each_alarm_once(desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 0.0)
     break_two(desk)

@@ -14,6 +14,14 @@ WIDTHS = {360: 480, 641: 240, 768: 240, 1024: 160, 1200: 160, 1440: 160}
 """The width of the window, and the height in px that a row has at most."""
 LISTS = ("", "tasks/", "errors/", "workflows/", "schedules/", "lanes/", "workers/", "registry/", "commands/", "audit/",
          "aggregations/", "callbacks/", "files/", "api-tokens/", "mapreduce/", "tasks/task-1/")  # fmt: skip
+OF_SIX = ("errors/", "registry/")
+"""Lists whose cards have six fields: at these widths all in one line, each below the same one of the card above."""
+LINES = """() => [...document.querySelectorAll("main .cards tbody tr")].flatMap(row => {
+  const cells = [...row.querySelectorAll("td[data-label]")].filter(each => each.textContent.trim());
+  const tops = new Set(cells.map(each => Math.round(each.getBoundingClientRect().top)));
+  const last = cells.at(-1);
+  return [`${tops.size} lines`, `${last.dataset.label} at ${Math.round(last.getBoundingClientRect().left)}`];
+})"""
 FOUND = """() => {
   const seen = each => each.checkVisibility() && !each.closest("details:not([open])");
   const rows = [...document.querySelectorAll("main tbody tr")].filter(seen);
@@ -41,6 +49,8 @@ def test_no_list_is_cut_off_and_no_row_is_high(open_page: Open, world: World) ->
                 found = page.evaluate(FOUND)
                 if found["page"] > 0 or found["row"] > highest or (width > 640 and found["hidden"] > 1):
                     wrong[f"{path} {width} {language}"] = found
+                if path in OF_SIX and 640 < width < 992 and len(lines := set(page.evaluate(LINES))) != 2:
+                    wrong[f"cards of {path} {width} {language}"] = lines
     assert wrong == {}, "\n".join(f"{where}: {what}" for where, what in wrong.items())
 
 

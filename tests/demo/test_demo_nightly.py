@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from console.models import AuditEntry
+from console.ui.entry_links import target_name
 from queueops import control, inspect
 from queueops.testing import run_worker
 from queueops_demo.models import Digest, Report
@@ -75,6 +76,7 @@ def test_the_night_shift_mends_what_failed_a_while_ago_and_the_audit_log_tells(m
     assert handle.result() == 25
     entry = AuditEntry.objects.get()
     assert (entry.actor_name, entry.verb, entry.outcome, entry.changed) == ("night shift", "edit", "done", 1)
+    assert (target_name(entry), entry.reason) == ("demo.share_out", auditing.REASON)
     share_out.using(retries=0).push(8, 0)
     run_worker()
     monkeypatch.setattr(auditing, "MOST_ENTRIES", 1)

@@ -61,6 +61,7 @@ def test_status_shows_counts_pools_lanes_and_alarms(desk: Desk) -> None:
 
 def test_status_exits_with_0_when_everything_is_well(desk: Desk) -> None:
     desk.tick()
+    assert queue("status").startswith("No alarm. No worker is running.")
     desk.broker.beat("default", "w1", {"names": "", "slots": 1})
     assert queue("status").startswith("Everything is well.")
     desk.push("a")

@@ -62,7 +62,8 @@ def _claimed(task: TaskDetail) -> tuple[tuple[str, object], ...]:
 
 def shown_status(found: Snapshot) -> str:
     """The whole system: alarms, states, pools, lanes."""
-    alarms = "\n".join(map(_alarm, found.alarms)) or "Everything is well."
+    well = "Everything is well." if any(pool.workers for pool in found.pools) else "No alarm. No worker is running."
+    alarms = "\n".join(map(_alarm, found.alarms)) or well
     states = pairs((state, f"{count:,}") for state, count in found.states.items() if count)
     columns = [column for figures in kinds.roles("parts.figures") for column in figures.COLUMNS]
     head = ("POOL", "WAITING", *(title for title, _ in columns), *POOLS)
