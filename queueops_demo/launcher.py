@@ -60,7 +60,7 @@ class Launcher:
 
     def _start(self, listener: socket.socket, rate: float | None) -> None:
         self._tell(f"starting in {self.instance.data}")
-        self._once("prepare", python("queueops_demo.prepare", *([] if rate is None else [str(rate)])))
+        self._prepare([] if rate is None else [str(rate)])
         if self._asked:
             return
         for name, command, files in self._commands(listener):
@@ -79,14 +79,15 @@ class Launcher:
             ("feeder", python("queueops_demo.feeder"), ()),
         ]
 
-    def _once(self, name: str, command: list[str]) -> None:
-        """Run a command to its end. Raises DemoFailed with the last lines of its output."""
+    def _prepare(self, rate: list[str]) -> None:
+        """Run the preparation to its end. Raises DemoFailed with the last lines of its output."""
+        command = python("queueops_demo.prepare", *rate)
         done = subprocess.run(  # noqa: S603 - our own command line
             command, env=self.instance.environment(), capture_output=True, check=False, start_new_session=True
         )
         if done.returncode:
             words = (done.stdout + done.stderr).decode(errors="replace").strip().splitlines()[-5:]
-            raise DemoFailed("\n".join([f"{name} ended with {done.returncode}:", *words]))
+            raise DemoFailed("\n".join([f"prepare ended with {done.returncode}:", *words]))
 
     def _wait_for_page(self) -> None:
         deadline = time.monotonic() + ANSWER_WITHIN
@@ -136,7 +137,7 @@ class Launcher:
             self._gone(RELEASE, asked + 2)
         for process in self._processes:
             process.kill()
-        self._once("the embedded server", python("django", "embedded", "stop"))
+        self._store.stop()
         self._tell("ended")
 
     def _gone(self, seconds: float, impatient: int) -> bool:

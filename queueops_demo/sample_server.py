@@ -172,9 +172,6 @@ def _note(data: Path) -> Path:
 
 def main() -> None:
     """Serve until SIGTERM."""
-    import django
-
-    django.setup()
     from django.conf import settings
 
     server = start(Path(settings.DATA))

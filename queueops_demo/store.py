@@ -39,12 +39,19 @@ class Store:
             log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S%z')} {news}\n")
         return f"{news}; see {self._directory / 'valkey.log'}"
 
+    def stop(self) -> None:
+        """Stop the server; its data stays. Raises DemoFailed."""
+        self._act("stop")
+
     def _found(self) -> int | None:
         return self._ask("status")
 
     def _started(self) -> int | None:
+        return self._act("start")
+
+    def _act(self, action: str) -> int | None:
         try:
-            return self._ask("start")
+            return self._ask(action)
         except CommandError as error:
             raise DemoFailed(str(error)) from error
 

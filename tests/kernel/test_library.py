@@ -53,6 +53,18 @@ def used(path: Path) -> set[str]:
     return set(re.findall(r"(?<![\w.])(?:lib|ctx)\.(\w+)", code(path)))
 
 
+@cache
+def called_of_tables(path: Path) -> set[tuple[str, str]]:
+    """Table and function of each call of a function in a table of `lib`."""
+    return set(re.findall(r"(?<!function )\blib\.(\w+)\.(\w+)\(", code(path)))
+
+
+@cache
+def filled_of_tables(path: Path) -> set[tuple[str, str]]:
+    """Table and function of each function that a file puts into a table of `lib`."""
+    return set(re.findall(r"^(?:function )?lib\.(\w+)\.(\w+)(?:\(| = )", code(path), re.MULTILINE))
+
+
 OWNER = {name: path.stem for path in MODULE_PATHS.values() for name in shared(path)}
 TABLES = {
     name for path in MODULE_PATHS.values() for name in re.findall(r"^lib\.(\w+) = {}$", code(path), re.MULTILINE)
@@ -151,12 +163,9 @@ def test_a_file_names_the_modules_that_it_uses_and_no_others(path: Path) -> None
 
 @for_each("name", FUNCTIONS)
 def test_a_function_of_the_family_is_there_where_it_is_called(name: str) -> None:
-    texts = [code(MODULE_PATHS[module]) for module in library.modules_of(name)] + [code(PATHS[name])]
-    for table in TABLES:
-        called = {each for text in texts for each in re.findall(rf"(?<!function )\blib\.{table}\.(\w+)\(", text)}
-        filled = rf"^(?:function )?lib\.{table}\.(\w+)(?:\(| = )"
-        defined = {each for text in texts for each in re.findall(filled, text, re.MULTILINE)}
-        assert called <= defined
+    paths = [*(MODULE_PATHS[module] for module in library.modules_of(name)), PATHS[name]]
+    called, defined = ({each for path in paths for each in of(path)} for of in (called_of_tables, filled_of_tables))
+    assert {(table, each) for table, each in called if table in TABLES} <= defined
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,17 @@ def test_no_two_modules_need_each_other() -> None:
 
 def _imported(path: Path, files: Container[str]) -> Iterator[str]:
     """The modules that a module imports: of `from a import b` the module `a.b`, or `a` if there is none."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in _statements(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{each.name}" for each in node.names]
             yield from (name if name in files else node.module for name in names)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements below a node, however deep; no expressions, which are most nodes."""
+    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for each in getattr(node, field, ()):
+            yield each
+            yield from _statements(each)

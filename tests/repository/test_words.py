@@ -23,6 +23,7 @@ OLD = {
     r"whoever|somebody|nobody|anybody|everybody": "operator",
 }
 """Each old word as a regular expression, and the glossary's word for it. The last row: a text names its subject."""
+ANY = re.compile(rf"\b(?:{'|'.join(OLD)})\b", re.IGNORECASE)
 PLACES = (
     "queueops",
     "console",
@@ -57,6 +58,8 @@ STORED = re.compile(r"~planting:|due_entry\.planting")
 def found(text: str, name: str = "") -> Iterator[str]:
     """The old words in a text. Parts of a name count: `told_nobody`, `HandoffError`."""
     plain = re.sub(r"([a-z])([A-Z])", r"\1 \2", STORED.sub("", text)).replace("_", " ")
+    if not ANY.search(plain):
+        return
     for number, line in enumerate(plain.splitlines(), 1):
         for old, word in OLD.items():
             if (name, old) in EXCEPTIONS or (name, None) in EXCEPTIONS:
