@@ -196,7 +196,7 @@ def table(store: Store, runs: int, only: str = "") -> dict[str, Measured]:
     from queueops.inspect import shared_readings
     from queueops.redis.broker import get_broker
 
-    shared_readings.monotonic = CLOCK
+    vars(shared_readings).update(monotonic=CLOCK)
     render.STATUS_AGE_S = float("inf")
     client, pools = Client(), len(get_broker().pools())
     client.force_login(User.objects.get_or_create(username="pages", is_superuser=True)[0])
