@@ -27,14 +27,15 @@ SEVERAL = 2
 
 def host_alarms(samples: Mapping[str, Mapping[str, Any]]) -> Iterator[Alarm]:
     """One alarm for each host at which several names fail: half of their attempts, or suddenly all."""
+    loud = {pool: loud_failures(sampled) for pool, sampled in samples.items()}
     names: dict[str, dict[str, set[str]]] = {}
-    for pool, sampled in samples.items():
-        for name, host in hosts_of_names(sampled).items():
+    for pool, (_bad, every) in loud.items():
+        for name, host in hosts_of_names(samples[pool], every).items():
             names.setdefault(host, {}).setdefault(pool, set()).add(name)
     for host, of_pools in names.items():
         failed, ended, now_failed, now_ended = Counter[str](), 0, 0, 0
         for pool, those in of_pools.items():
-            bad, every = loud_failures(samples[pool])
+            bad, every = loud[pool]
             failed.update({name: bad[name] for name in those if bad[name]})
             ended += sum(every[name] for name in those)
             now_bad = recent_failures(samples[pool])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -37,20 +37,19 @@ def host_of(title: str) -> str:
     return ""
 
 
-def hosts_of_names(sampled: Mapping[str, Any]) -> dict[str, str]:
-    """The host that most of the errors of a name in a pool name. A reader who may not see messages gets none."""
+def hosts_of_names(sampled: Mapping[str, Any], names: Container[str]) -> dict[str, str]:
+    """The host that most of the errors of one of these names name. A reader who may not see messages gets none."""
     of_names: dict[str, Counter[str]] = {}
-    for name, host, times in _latest(sampled):
+    for name, host, times in _latest(sampled, names):
         of_names.setdefault(name, Counter())[host] += times
     return {name: host for name, hosts in of_names.items() if (host := _main(hosts))}
 
 
 def host_named(sampled: Mapping[str, Any], names: Iterable[str]) -> str:
     """A sentence with the host that most of the errors of these names name; empty if there is none."""
-    wanted, hosts = set(names), Counter[str]()
-    for name, host, times in _latest(sampled):
-        if name in wanted:
-            hosts[host] += times
+    hosts = Counter[str]()
+    for _name, host, times in _latest(sampled, set(names)):
+        hosts[host] += times
     host = _main(hosts)
     return say("The errors name the host %(host)s.", host=host) if host else ""
 
@@ -60,10 +59,12 @@ def names_host(text: str, host: str) -> bool:
     return f"the host {host}." in text
 
 
-def _latest(sampled: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
-    """Name, host and number of the latest errors. What is masked in a text is no host."""
+def _latest(sampled: Mapping[str, Any], names: Container[str]) -> Iterator[tuple[str, str, int]]:
+    """Name, host and number of the latest errors of these names. What is masked in a text is no host."""
+    mask = redactor().text
     for row in () if conceals() else sampled.get("errors") or ():
-        yield str(row["name"]), host_of(redactor().text(str(row["title"]))), int(row["times"])
+        if (name := str(row["name"])) in names:
+            yield name, host_of(mask(str(row["title"]))), int(row["times"])
 
 
 def _main(hosts: Counter[str]) -> str:

@@ -6,23 +6,20 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from queueops.inspect.throughput import minutes
+from queueops.inspect.throughput import named
 
 MINUTE_MS = 60_000
 
 
 def recent(sampled: Mapping[str, Any], word: str) -> Counter[str]:
     """A counter of names, such as `err`, since the mark; empty without a mark."""
-    mark, start = sampled.get("mark") or {}, f"{word}|"
+    mark = sampled.get("mark") or {}
     if not mark:
         return Counter()
-    now, before = minutes(sampled)
     of_both = sampled["taken"] // MINUTE_MS != mark["@"] // MINUTE_MS
-    found: Counter[str] = Counter()
-    for fields in (now, before if of_both else {}):
-        found.update({field: count for field, count in fields.items() if field.startswith(start)})
-    found.subtract({field: count for field, count in mark.items() if field.startswith(start)})
-    return +Counter({field.removeprefix(start): count for field, count in found.items()})
+    found = Counter(named((sampled.get("minute"), sampled.get("before") if of_both else None), word))
+    found.subtract(named((mark,), word))
+    return +found
 
 
 def recent_ms(sampled: Mapping[str, Any]) -> int:

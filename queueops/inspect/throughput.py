@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from queueops.inspect import follow_up_alarms
@@ -110,11 +110,10 @@ def flows(sampled: Mapping[str, Any], of: str = "tr") -> dict[str, float]:
     """Changes of state per second, `pending>locked`, over the last sixty seconds; `tr`: of tasks."""
     now, before = minutes(sampled)
     share = 1 - (sampled["taken"] % 60_000) / 60_000
-    found: dict[str, float] = {}
+    found, start = dict[str, float](), f"{of}|"
     for field in {*now, *before}:
-        kind, _, way = field.partition("|")
-        if kind == of:
-            for source, target in steps_of(way):
+        if field.startswith(start):
+            for source, target in steps_of(field[len(start) :]):
                 flow = f"{source}>{target}"
                 found[flow] = found.get(flow, 0.0) + now.get(field, 0) + before.get(field, 0) * share
     return {flow: round(count / 60, 3) for flow, count in found.items()}
@@ -138,8 +137,19 @@ def expired(sampled: Mapping[str, Any]) -> Counter[str]:
 
 def counted(sampled: Mapping[str, Any], word: str) -> Counter[str]:
     """A counter of names, such as `err`, over this and the previous minute."""
+    return Counter(named((sampled.get("minute"), sampled.get("before")), word))
+
+
+def named(of: Iterable[Mapping[str, int] | None], word: str) -> dict[str, int]:
+    """The sum of a counter in some minutes, by name, without names that have none. A minute may be `[]`, from Lua."""
     start = f"{word}|"
-    return Counter({f.removeprefix(start): count for f, count in _both(sampled).items() if f.startswith(start)})
+    found: dict[str, int] = {}
+    for fields in filter(None, of):
+        for field in fields:
+            if field.startswith(start):
+                name = field[len(start) :]
+                found[name] = found.get(name, 0) + fields[field]
+    return {name: count for name, count in found.items() if count > 0}
 
 
 def minutes(sampled: Mapping[str, Any]) -> Minutes:
