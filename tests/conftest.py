@@ -20,7 +20,7 @@ from queueops.redis.broker import close_brokers
 from queueops.redis.client_factory import connect
 from queueops.tasks import discovery, registry
 from queueops.testing import eager_store
-from tests.support import fork_server, leaks, servers, terminal, topology
+from tests.support import fork_server, leaks, servers, topology
 from tests.support.chromium import find_chromium, find_nginx
 from tests.support.places import CLUSTER, free_namespace, is_for_both, parametrize
 from tests.support.rig import KIND, Rig
@@ -77,13 +77,6 @@ def _missing_server() -> str:
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings_parallel_suffix() -> None:
     """Each process has its database in a directory of its own, under the name that the processes of a test know."""
-
-
-@pytest.fixture(scope="session", autouse=True)
-def queue_options_made_once() -> Iterator[None]:
-    """Calls of `manage.py queue` in this process share their parser."""
-    with terminal.options_made_once():
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ import json
 import re
 import threading
 import time
-from argparse import ArgumentParser
 from io import StringIO
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +13,6 @@ from django.core.management import CommandError, call_command
 
 from queueops.management.commands.queue import Command
 from queueops.management.queue.formatting import moment, printable, table
-from queueops.management.queue.options import add_subcommands
 from queueops.model.contracts import Outcome
 from queueops.redis import events
 from tests.composites.trees import chain_of, plant
@@ -330,9 +328,7 @@ def test_what_every_command_of_django_takes_may_stand_behind_the_subcommand() ->
 
 
 def test_the_options_of_all_subcommands_are_made_once() -> None:
-    parsers: list[Any] = [ArgumentParser() for _ in range(2)]
-    for parser in parsers:
-        add_subcommands(parser)
+    parsers: list[Any] = [Command().create_parser("manage.py", "queue") for _ in range(2)]
     made = [
         option
         for parser in parsers
