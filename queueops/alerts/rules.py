@@ -11,8 +11,9 @@ from queueops.inspect import Alarm
 from queueops.model.alerts import AGAIN, FIRING, RECOVERED, Attempts, Incident, Silence, silenced_rule
 from queueops.model.stored_sentences import packed
 
-GONE_MS = 30_000
-"""An alarm that was not there for so long has ended. One that flickers is one incident."""
+GONE_MS, CALM_MS = 30_000, 90_000
+"""An alarm that was not there for so long has ended; the second is for one that was sent. One that flickers is one
+incident: most counters are of this minute and the one before, and at the turn of a minute they lose half of it."""
 ALL_POOLS = "*"
 """Among pools that could not be read: none could, or their list could not."""
 MOST_OPEN = 50
@@ -62,7 +63,7 @@ def next_step(
             if key in followers:
                 incident.seen_ms = now_ms
                 changed[incident.id] = incident
-            elif now_ms - incident.seen_ms >= GONE_MS:
+            elif now_ms - incident.seen_ms >= (CALM_MS if incident.number else GONE_MS):
                 changed[incident.id] = _ended(rule, incident, silences, now_ms)
     without_rule = {id: None for id in incidents if id not in known}
     return changed | without_rule

@@ -66,7 +66,7 @@ def test_two_watchdogs_send_an_alarm_once_and_its_end_once(seen: Alarms, receive
     cause = Alarm(key="silent w1", level="danger", text="A process is silent.", followers=(HUNG.key,))
     assert [line.incidents for line in alerts.open_alarms([cause], [row])] == [[row]], "one incident is one line"
     seen.alarms.clear()
-    pass_time(31_000)
+    pass_time(91_000)
     assert [second.round(), first.round()] == [1, 0]
     assert statuses(receiver) == ["firing", "recovered"]
     found = alerts.alerts()
@@ -137,7 +137,7 @@ def test_with_the_store_away_an_alarm_is_sent_directly_and_its_end_when_it_is_ba
     settings.QUEUEOPS = there
     outside._memory._broker = get_broker().hasty()  # the store is back
     assert outside.round() == 0
-    pass_time(31_000)
+    pass_time(91_000)
     assert alerting.round() == 1
     assert statuses(receiver) == ["firing", "recovered"]
     assert {line.text.partition(":")[0] for line in alerts.alerts().history} == {"The store does not answer"}
@@ -185,7 +185,7 @@ def test_an_acknowledgement_ends_with_its_alarm(seen: Alarms) -> None:
     (row,) = alerts.alerts().incidents
     alerts.acknowledge(row.incident.id, who="ada")
     seen.alarms.clear()
-    pass_time(31_000)
+    pass_time(91_000)
     alerting.round()
     alerting.round()
     assert get_broker().alert_state().incidents == {}
