@@ -65,7 +65,7 @@ def act_on_tasks(request: HttpRequest, given: shapes.Verb) -> Any:
     auth=ANY,
     response=shapes.AllBegun,
     operation_id="act_on_all_tasks",
-    summary="Begin a verb on all tasks that match a filter",
+    summary="Begin a verb on all matching tasks",
 )
 def act_on_all_tasks(request: HttpRequest, given: shapes.VerbOnAll) -> Any:
     """Begin a verb on all tasks that match a filter now. No operation begins where no task matches.
