@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 from queueops.inspect.alarm import Alarm, danger, in_pools, manage
 from queueops.inspect.alarms import STUCK_MS, live, tasks_wait
-from queueops.inspect.recent_counts import usual_ms
 from queueops.inspect.spans import span
 from queueops.inspect.store import UNRESPONSIVE
 from queueops.inspect.throughput import PoolView, flows
 from queueops.inspect.workers import RunningTask, running_of
 from queueops.model import kinds
+from queueops.model.samples import usual_ms
 from queueops.model.sentences import say
 from queueops.model.states import State, held
 from queueops.redis.query_replies import Beat, whole

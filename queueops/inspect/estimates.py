@@ -23,6 +23,7 @@ from queueops.inspect.store import LATE_MS, NOT_TAKING
 from queueops.inspect.workers import lanes_of, matches_lane
 from queueops.model import kinds
 from queueops.model.histogram import mean
+from queueops.model.samples import counted
 from queueops.model.sentences import say
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, maybe_whole, whole
@@ -270,16 +271,13 @@ def run_times(sampled: Mapping[str, Any], beats: Iterable[Beat]) -> dict[str, fl
     """
     ended: dict[str, list[float]] = {}
     histograms: dict[str, dict[int, int]] = {}
-    for fields in (sampled.get("minute") or {}, sampled.get("before") or {}):
-        for field, count in fields.items():
-            kind, _, name = field.partition("|")
-            if kind == "run":
-                name, _, number = name.rpartition("|")
-                counts = histograms.setdefault(name, {})
-                counts[int(number)] = counts.get(int(number), 0) + int(count)
-            elif kind in ("ok", "err", "ms"):
-                sums = ended.setdefault(name, [0, 0])
-                sums[kind == "ms"] += count
+    for word in ("ok", "err", "ms"):
+        for name, count in counted(sampled, word).items():
+            sums = ended.setdefault(name, [0, 0])
+            sums[word == "ms"] += count
+    for path, count in counted(sampled, "run").items():
+        name, _, number = path.rpartition("|")
+        histograms.setdefault(name, {})[int(number)] = count
     found = {name: ms / count for name, (count, ms) in ended.items() if count and ms}
     for name, counts in histograms.items():  # of workers of an earlier version, which send no sums
         if name not in found and (ms := mean(counts)) is not None:

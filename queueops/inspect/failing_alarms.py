@@ -12,10 +12,10 @@ from msgspec import structs
 
 from queueops.inspect.alarm import Alarm, in_pools, manage, warning
 from queueops.inspect.named_hosts import host_named
-from queueops.inspect.recent_counts import recent, recent_ms
 from queueops.inspect.registry import is_own_name
 from queueops.inspect.spans import span
-from queueops.inspect.throughput import FAILING, counted
+from queueops.inspect.throughput import FAILING
+from queueops.model.samples import counted, recent, recent_ms
 from queueops.model.sentences import Sentence, join, say
 
 LEAST_FAILED = 10

@@ -11,10 +11,10 @@ from queueops.inspect.alarms import STUCK_MS, bound_of, lane_page, raised
 from queueops.inspect.estimates import run_times
 from queueops.inspect.lanes import MOST, lane_rows
 from queueops.inspect.named_hosts import host_named
-from queueops.inspect.recent_counts import recent, recent_ms, usual_ms, usual_per_s
 from queueops.inspect.spans import span
-from queueops.inspect.throughput import PoolView, counted
+from queueops.inspect.throughput import PoolView
 from queueops.inspect.workers import running_of
+from queueops.model.samples import counted, recent, recent_ms, usual_ms, usual_per_s
 from queueops.model.sentences import Figure, Sentence, join, say, say_n
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, whole

@@ -16,9 +16,9 @@ from queueops.inspect.failing_alarms import (
     recent_failures,
 )
 from queueops.inspect.named_hosts import hosts_of_names
-from queueops.inspect.recent_counts import recent, recent_ms
 from queueops.inspect.spans import span
 from queueops.inspect.throughput import FAILING
+from queueops.model.samples import recent, recent_ms
 from queueops.model.sentences import say
 
 SEVERAL = 2

@@ -7,7 +7,6 @@ does not matter. Pools without a fresh snapshot cost another round trip.
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +26,7 @@ from queueops.inspect.store import open_reader
 from queueops.inspect.store_health import RedisHealth, redis_health, server_ms, slow_alarms, store_alarms
 from queueops.inspect.throughput import PoolView, flows, pool_view
 from queueops.model import kinds
+from queueops.model.samples import sample_of
 from queueops.model.sentences import encodable
 from queueops.redis.query_replies import text
 from queueops.redis.reader import Glance, Reader
@@ -151,7 +151,7 @@ def pool_sample(data: str, pool: str, now: int) -> dict[str, Any]:
 def fresh_sample(data: str, now: int) -> dict[str, Any]:
     """A sampler's snapshot of one pool; empty if it is older than STALE_MS, or a foreign program wrote the key."""
     try:
-        found = json.loads(data or "{}")
+        found = sample_of(data or "{}")
         return found if now - found["taken"] <= STALE_MS and {"states", "lanes"} <= found.keys() else {}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return {}

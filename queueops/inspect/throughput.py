@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from queueops.inspect import follow_up_alarms
@@ -12,11 +12,9 @@ from queueops.inspect.estimates import Estimate
 from queueops.model import kinds
 from queueops.model.histogram import percentile
 from queueops.model.history import steps_of
+from queueops.model.samples import counted
 from queueops.model.sentences import Sentence, say_n
 from queueops.model.states import TERMINAL, State
-
-Minutes = tuple[Mapping[str, int], Mapping[str, int]]
-"""The counters of the current and the previous minute."""
 
 _ENDED = frozenset(str(state) for state in TERMINAL)
 FAILING = 0.5
@@ -66,10 +64,7 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
     moves, brought = flows(sampled), kinds.roles("parts.figures")
     coming = sum((rate for flow, rate in moves.items() if flow.startswith(">")), 0.0)
     ending = sum((rate for flow, rate in moves.items() if flow.partition(">")[2] in _ENDED), 0.0)
-    fields, both = (
-        _both(sampled),
-        [*moves.items(), *(move for figures in brought for move in figures.moves(sampled).items())],
-    )
+    both = [*moves.items(), *(move for figures in brought for move in figures.moves(sampled).items())]
     failed, ended = failures(sampled)
     late = expired(sampled).total()
     oldest = (sampled.get("oldest") or {}).get(State.PENDING)
@@ -80,8 +75,8 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
         in_rate=coming,
         out_rate=ending,
         failure_rate=failed.total() / ended.total() if ended else 0.0,
-        wait_p95_ms=percentile(_histogram(fields, "wait"), 0.95),
-        run_p95_ms=percentile(_histogram(fields, "run"), 0.95),
+        wait_p95_ms=percentile(_histogram(sampled, "wait"), 0.95),
+        run_p95_ms=percentile(_histogram(sampled, "run"), 0.95),
         workers=workers,
         attempts=ended.total(),
         drain_s=estimate.seconds,
@@ -108,14 +103,13 @@ def _note(late: int) -> Iterator[Sentence]:
 
 def flows(sampled: Mapping[str, Any], of: str = "tr") -> dict[str, float]:
     """Changes of state per second, `pending>locked`, over the last sixty seconds; `tr`: of tasks."""
-    now, before = minutes(sampled)
     share = 1 - (sampled["taken"] % 60_000) / 60_000
-    found, start = dict[str, float](), f"{of}|"
-    for field in {*now, *before}:
-        if field.startswith(start):
-            for source, target in steps_of(field[len(start) :]):
+    found = dict[str, float]()
+    for minute, part in (("minute", 1.0), ("before", share)):
+        for path, count in sampled[minute].get(of, {}).items():
+            for source, target in steps_of(path):
                 flow = f"{source}>{target}"
-                found[flow] = found.get(flow, 0.0) + now.get(field, 0) + before.get(field, 0) * share
+                found[flow] = found.get(flow, 0.0) + count * part
     return {flow: round(count / 60, 3) for flow, count in found.items()}
 
 
@@ -135,39 +129,11 @@ def expired(sampled: Mapping[str, Any]) -> Counter[str]:
     return counted(sampled, "ex")
 
 
-def counted(sampled: Mapping[str, Any], word: str) -> Counter[str]:
-    """A counter of names, such as `err`, over this and the previous minute."""
-    return Counter(named((sampled.get("minute"), sampled.get("before")), word))
-
-
-def named(of: Iterable[Mapping[str, int] | None], word: str) -> dict[str, int]:
-    """The sum of a counter in some minutes, by name, without names that have none. A minute may be `[]`, from Lua."""
-    start = f"{word}|"
-    found: dict[str, int] = {}
-    for fields in filter(None, of):
-        for field in fields:
-            if field.startswith(start):
-                name = field[len(start) :]
-                found[name] = found.get(name, 0) + fields[field]
-    return {name: count for name, count in found.items() if count > 0}
-
-
-def minutes(sampled: Mapping[str, Any]) -> Minutes:
-    """Lua writes an empty table as `[]` or `{}`; both are read as empty."""
-    return dict(sampled.get("minute") or {}), dict(sampled.get("before") or {})
-
-
-def _both(sampled: Mapping[str, Any]) -> Counter[str]:
-    now, before = minutes(sampled)
-    return Counter(now) + Counter(before)
-
-
-def _histogram(fields: Mapping[str, int], kind: str) -> Counter[int]:
-    """The buckets of `wait|name|bucket` or `run|name|bucket`, summed over all names."""
+def _histogram(sampled: Mapping[str, Any], kind: str) -> Counter[int]:
+    """The buckets of `wait` or `run`, such as `name|bucket`, of this and the previous minute, summed over all names."""
     found: Counter[int] = Counter()
-    for field, count in fields.items():
-        if field.startswith(f"{kind}|"):
-            number = field.rpartition("|")[2]
-            if number.isdigit():
-                found[int(number)] += count
+    for path, count in counted(sampled, kind).items():
+        number = path.rpartition("|")[2]
+        if number.isdigit():
+            found[int(number)] += count
     return found

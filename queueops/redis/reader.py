@@ -5,7 +5,6 @@ No call scans a whole key. Lists are read by key set within a budget, counts fro
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -17,6 +16,7 @@ from redis.exceptions import ResponseError
 
 from queueops import __version__
 from queueops.errors import BrokenPool, BrokerUnavailable
+from queueops.model.samples import sample_of
 from queueops.model.states import State
 from queueops.redis.broker import RedisBroker
 from queueops.redis.keys import Keys
@@ -188,7 +188,7 @@ class Reader:
     def samples(self, names: Iterable[str], lanes: int, *, is_brief: bool = False) -> dict[str, dict[str, Any]]:
         """The figures of each pool, counted now; see `lua/sample.lua`. Brief ones do not tell what waits in a lane."""
         found = self._answers("look_sample", dict.fromkeys(names, ((lanes, "", 0, int(is_brief)),)))
-        return {pool: json.loads(text(data)) for pool, (data,) in found.items()}
+        return {pool: sample_of(text(data)) for pool, (data,) in found.items()}
 
     def locate(self, names: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
         """The pool of each id, by its record, quarantine entry or trash entry; unknown ids are omitted."""

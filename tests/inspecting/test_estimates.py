@@ -198,8 +198,13 @@ def test_slots_that_run_tasks_of_another_pool_are_not_counted(desk: Desk) -> Non
 
 def test_a_thousand_lanes_and_very_short_tasks_are_bounded_by_the_engine() -> None:
     lanes = [{"lane": f"l{number}", "ready": 1000, "active": 0, "names": {"f.noop": 1}} for number in range(200)]
-    sampled = {"taken": 0, "states": {"pending": 200_000}, "lanes": lanes, "minute": {"ok|f.noop": 1, "ms|f.noop": 0}}
-    model = Model("default", sampled | {"before": {"run|f.noop|3": 4}}, [worker(slots=8)])
+    sampled = {
+        "taken": 0,
+        "states": {"pending": 200_000},
+        "lanes": lanes,
+        "counted": {"ok": {"f.noop": 1}, "run": {"f.noop|3": 4}},
+    }
+    model = Model("default", sampled, [worker(slots=8)])
     found = model.pool()
     assert found.seconds is not None
     assert found.seconds >= 200_000 / 25_000

@@ -49,6 +49,14 @@ def test_the_watchdogs_snapshot_is_read_while_it_is_fresh(desk: Desk) -> None:
     assert found.states["pending"] == 2
 
 
+def test_a_snapshot_that_a_foreign_program_wrote_is_counted_anew(desk: Desk) -> None:
+    desk.push("a")
+    sampled = json.loads(desk.broker.sample("default"))
+    for foreign in ({"minute": {"ok|add": "many"}}, {"before": ["ok"]}, {"mark": {"@": "soon"}}):
+        desk.client.set(desk.keys.snapshot, json.dumps(sampled | {"taken": desk.now()} | foreign))
+        assert inspect.snapshot().computed
+
+
 def test_counts_flows_and_speeds(desk: Desk) -> None:
     desk.push("a", "b", "c", name="add")
     desk.broker.push([Push(id="m", name="mul", pool="mail")])
@@ -82,7 +90,7 @@ def test_a_task_that_is_handed_over_has_waited_and_runs(desk: Desk) -> None:
 
 def test_a_flow_is_that_of_the_last_sixty_seconds() -> None:
     begun = 7 * 60_000
-    counts = {"minute": {"tr|pending>locked": 6}, "before": {"tr|pending>locked": 8}}
+    counts = {"minute": {"tr": {"pending>locked": 6}}, "before": {"tr": {"pending>locked": 8}}}
     assert flows({"taken": begun, **counts}) == {"pending>locked": round(14 / 60, 3)}
     assert flows({"taken": begun + 15_000, **counts}) == {"pending>locked": round(12 / 60, 3)}
 
