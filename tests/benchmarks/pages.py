@@ -136,6 +136,15 @@ class Clock:
 CLOCK, SKIPPED_S = Clock(), 20.0
 
 
+COUNTERS = {
+    f"{counter}|shop.task_{number}{rest}": 10
+    for number in range(100)
+    for counter, rests in {"in": ("",), "ok": ("",), "ms": ("",), "wait": ("|3", "|5"), "run": ("|3", "|5")}.items()
+    for rest in rests
+}
+"""What workers count within a minute: a hundred names run."""
+
+
 def addition_ms(turns: int = 50, additions: int = 100_000) -> float:
     """The median of the processor time that 100,000 additions take: how fast the machine is now."""
     took = []
@@ -180,6 +189,7 @@ def watch() -> None:
 
     broker = get_broker()
     for pool in broker.pools():
+        broker.client.hset(broker.keys(pool).metrics(round(time()) // 60), mapping=COUNTERS)
         broker.client.delete(broker.keys(pool).sampler)
         broker.draw(pool, "pages", 900)
         broker.beat(pool, "w1", {"state": "live"})
