@@ -79,7 +79,8 @@ class Paged(BaseModel):
 
 
 Facet = Annotated[str, WithJsonSchema({"type": "string", "maxLength": 200, "pattern": "^[^#]*$"})]
-State = Annotated[str, WithJsonSchema({"type": "string", "enum": ["", FINISHED, *map(str, table().states)]})]
+_STATE = f"({'|'.join(map(str, table().states))})"
+State = Annotated[str, WithJsonSchema({"type": "string", "pattern": f"^({FINISHED}|{_STATE}(,{_STATE})*)?$"})]
 Free = Annotated[str, WithJsonSchema({"type": "string", "format": "filter"})]
 """A text with a grammar that JSON Schema cannot describe."""
 
@@ -262,7 +263,7 @@ class ScheduleVerb(Strict):
 
 
 class Row(BaseModel):
-    """What became of one task: OK, REPEAT, REFUSED, GONE or STALE; its state now; and why nothing changed."""
+    """What became of one task: OK, REPEAT, REFUSED, GONE or STALE. With the scope `view` its state, and the reason."""
 
     id: str
     word: str
