@@ -14,6 +14,12 @@ class DurabilityUnsupported(QueueOpsError):
     reason: str
 
 
+class StoreNotReady(BrokerUnavailable):
+    """Redis at {url} answers, but cannot do the call yet (attempts: {attempts}): {reason}. Repeat the call later. If
+    the answer stays the same, look at the server's log.
+    """
+
+
 class StoreRefuses(BrokerUnavailable):
     """Redis at {url} refuses this client: {reason}. {advice}."""
 

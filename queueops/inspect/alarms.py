@@ -13,8 +13,8 @@ from queueops.inspect.answers import Broken
 from queueops.inspect.lanes import LaneRow
 from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, NOT_TAKING
-from queueops.inspect.throughput import PoolView, pushed_names
-from queueops.inspect.workers import fate_of, lanes_of, matches_lane, names_told, takes_kind
+from queueops.inspect.throughput import PoolView, counted, pushed_names
+from queueops.inspect.workers import fate_of, lanes_of, matches_lane, names_of, names_told, takes_kind
 from queueops.model import kinds
 from queueops.model.losses import SHOWN_MS, decode
 from queueops.model.sentences import Figure, Sentence, join, say, say_n
@@ -266,10 +266,13 @@ def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
 
 
 def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
-    """Recently pushed task names that no live worker reported; no alarm if a worker's report may be cut."""
-    if not (told := names_told(live)):
-        return
-    for name in sorted(pushed_names(sampled) - {name for names in told for name in names})[:5]:
+    """Task names that no live worker reports: recently pushed ones, and ones that workers gave back as unknown.
+
+    A report may be cut. Then only names that were given back count.
+    """
+    told = {name for beat in live for name in names_of(beat)}
+    names = set(counted(sampled, "unknown")) | (pushed_names(sampled) if names_told(live) else set())
+    for name in sorted(names - told)[:5]:
         text = say("No worker of the pool %(pool)s knows the task %(name)s.", pool=view.name, name=name[:100])
         page = f"tasks?name={quote(name)}&pool={quote(view.name)}"
         yield danger(text, page, manage("queue", "tasks"), key=f"unknown {view.name}/{name[:100]}")

@@ -156,6 +156,18 @@ def _killers(samples: Samples) -> dict[str, dict[str, int]]:
     return found
 
 
+def _died_beside(samples: Samples) -> Iterator[str]:
+    """The keys of alarms about failures which are mostly starts that were lost with their process."""
+    all_lost: Counter[str] = Counter()
+    all_failed: Counter[str] = Counter()
+    for pool, sampled in samples.items():
+        lost, failed = counted(sampled, "lost"), loud_failures(sampled)[0]
+        all_lost, all_failed = all_lost + lost, all_failed + failed
+        if 2 * lost.total() > failed.total():
+            yield f"failing-pool {pool}"
+    yield from (f"failing {name[:100]}" for name, count in all_failed.items() if 2 * all_lost[name] > count)
+
+
 def _killing(name: str, samples: Samples) -> Alarm:
     lost = sum(counted(sampled, "lost")[name] for sampled in samples.values())
     text = say(
@@ -166,5 +178,5 @@ def _killing(name: str, samples: Samples) -> Alarm:
         lost=lost,
     )
     more = {"key": f"kills {name[:100]}", "pools": tuple(samples), "failed": lost}
-    found = _stopping(text, name, samples, samples, **more)
+    found = _stopping(text, name, samples, samples, followers=tuple(_died_beside(samples)), **more)
     return structs.replace(found, level="danger")

@@ -33,7 +33,7 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "library": _NO_SLOTS,
     "silent": _NO_SLOTS,
     "host": ("failing", "failing-pool", "growing"),
-    "kills": ("late", "failing", "failing-pool", *_NO_SLOTS),
+    "kills": ("late", *_NO_SLOTS),
     "late": _NO_SLOTS,
     "unserved": ("growing", "lanes", "kind", "expired"),
     "hanging": ("stuck", "growing", "limit", "skipping", "expired"),

@@ -8,7 +8,7 @@ from redis import exceptions
 
 from queueops.conf import redactor
 from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
-from queueops.errors.refusals import refusal_about
+from queueops.errors.refusals import StoreNotReady, refusal_about
 from queueops.model.redact import cut
 from queueops.model.store_url import masked
 
@@ -40,6 +40,13 @@ PASSING = (
     exceptions.AskError,
     exceptions.RedisClusterException,  # not a RedisError: no slot map is available, or the slot is not covered
 )
+NOT_READY = (
+    exceptions.BusyLoadingError,
+    exceptions.MasterDownError,
+    exceptions.ClusterDownError,
+    exceptions.TryAgainError,
+)
+"""Errors of redis-py for an answer of the server that means "later"."""
 UNREACHABLE = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
 
 
@@ -94,7 +101,8 @@ def unavailable(error: Exception, url: str, attempts: int = 1) -> BrokerUnavaila
     if refusal := refusal_about(str(error), url):
         advice, refused = refusal
         return refused(url=masked(url), attempts=attempts, reason=reason, advice=advice)
-    return BrokerUnavailable(url=masked(url), attempts=attempts, reason=reason)
+    not_ready = isinstance(error, NOT_READY) or said(error).startswith(LATER)
+    return (StoreNotReady if not_ready else BrokerUnavailable)(url=masked(url), attempts=attempts, reason=reason)
 
 
 def _reason(error: Exception) -> str:

@@ -251,6 +251,18 @@ def test_a_task_that_kills_its_worker_is_named_so(desk: Desk) -> None:
     assert (found.key, found.level, found.verb) == ("kills leak", "danger", "pause_name")
 
 
+def test_only_failures_that_are_lost_starts_follow_from_a_task_that_kills_its_worker(desk: Desk) -> None:
+    """An error that has nothing to do with the crashes is an incident of its own."""
+    desk.tick()
+    beat(desk)
+    desk.exchange(metrics={"kill|leak": 2, "lost|leak": 3, "err|leak": 3, "lost|report": 12, "err|report": 12})
+    found = one()
+    assert (found.key, found.followers) == ("kills leak", ("failing report",))
+    desk.exchange(metrics={"err|charge": 40})
+    alarms = {alarm.key: alarm.consequences for alarm in inspect.snapshot().alarms}
+    assert alarms == {"kills leak": (), "failing charge": ()}
+
+
 def test_a_clock_that_differs_is_told_by_its_host_and_that_of_the_store_if_all_hosts_agree(desk: Desk) -> None:
     desk.tick()
     beat(desk, host="web1", clock=desk.now() + 900_000)

@@ -11,6 +11,7 @@ from queueops.inspect.alarms import broken_alarms
 from queueops.inspect.answers import Broken
 from queueops.inspect.store_health import store_alarms
 from queueops.inspect.throughput import flows
+from queueops.inspect.workers import MOST_NAMES
 from queueops.model.contracts import Outcome, Push
 from tests.composites.trees import chain_of, group_of, plant
 from tests.inspecting.errors import stored
@@ -145,6 +146,22 @@ def test_unknown_names_late_workers_and_quarantine_are_alarms(desk: Desk) -> Non
     assert [pool.workers for pool in inspect.snapshot().pools] == [1]
     desk.settle(desk.lease(), Outcome.QUARANTINE, value=b"broken")
     assert "Pool default: 1 task is quarantined." in alarms()
+
+
+def test_a_name_that_workers_give_back_is_an_alarm_however_long_ago_its_tasks_were_pushed(desk: Desk) -> None:
+    """After a deploy that renames a task, tasks of the old name wait that were pushed before."""
+    desk.tick()
+    desk.push("a", name="old_task")
+    pushed = desk.keys.metrics(desk.now() // 60_000)
+    many = ",".join(f"name{number}" for number in range(MOST_NAMES))
+    for names, told in (("new_task", True), (many, True), ("new_task,old_task", False)):
+        desk.client.hdel(pushed, "in|old_task")
+        desk.broker.beat("default", "w1", {"names": names, "slots": 1, "state": "live"})
+        assert alarms() == ""
+        desk.control("run_now", "a")
+        desk.settle(desk.lease(), Outcome.UNKNOWN, b"no task of this name", delay_ms=60_000)
+        assert ("No worker of the pool default knows the task old_task." in alarms()) is told
+        desk.client.hdel(pushed, "unknown|old_task")
 
 
 def test_processes_without_a_sign_of_life_are_an_alarm_once_it_lasts(desk: Desk) -> None:

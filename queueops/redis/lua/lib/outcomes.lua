@@ -120,6 +120,7 @@ function lib.outcomes.unknown(id, record, end_)
   local since = lib.unknown_since(record)
   local known = record[F.worker] and lib.note_unable(record[F.worker], record[F.name]) and lib.find_knower(record[F.name])
   if known and not record[F.unknown_since] then return make_ready(id, record, 0, 'y', end_.value, 'uk', lib.text(since)) end
+  if not known then lib.count_minute('unknown|' .. record[F.name], 1) end -- for the alarm: the push may be long ago
   local unknown_instead = not known and (lib.hooks.settle[record[F.kind]] or NONE).unknown_instead
   if unknown_instead and unknown_instead(id, record, end_.value) then return end
   if not known and now - since > ctx.RULES.unknown_after then return lib.quarantine(id, record[F.state], record, end_.value) end
