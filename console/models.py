@@ -243,6 +243,21 @@ class SavedView(models.Model):
         return self.name
 
 
+class UserColumns(models.Model):
+    """The columns of task lists that a user has chosen, in every browser and store."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    names = models.CharField(max_length=200, blank=True)  # joined by commas; empty: none
+
+    class Meta:
+        """Django's default permissions are not used."""
+
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.names
+
+
 class LoginThrottle(models.Model):
     """Login attempts of a key until a time; or a key that is known until then."""
 

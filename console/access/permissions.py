@@ -83,7 +83,7 @@ TABLE: dict[str, Verb | None] = {
     "worker-quiet": Verb.CONFIGURE,
     "worker-stop": Verb.CONFIGURE,
     "worker-stacks": Verb.OPERATE,
-    **dict.fromkeys(("alert-acknowledge", "alert-silence", "alert-unsilence"), Verb.OPERATE),
+    **dict.fromkeys(("alert-acknowledge", "alert-unacknowledge", "alert-silence", "alert-unsilence"), Verb.OPERATE),
     **dict.fromkeys(("alert-rule-silence", "alert-rule-unsilence", "alert-test"), Verb.CONFIGURE),
 }
 

@@ -49,6 +49,7 @@ LABELS: dict[str, str | Promise] = {
     "told": gettext_lazy("Told"),
     "values": gettext_lazy("With"),
     "condition": gettext_lazy("Condition"),
+    "alarms": gettext_lazy("Alarms"),
     "sealed": gettext_lazy("Values"),
 }
 """The facts with a label of their own on the screen; they come first, in this order."""
@@ -99,5 +100,5 @@ def _spelled(value: Any, *, known: bool) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {each}" for name, each in value.items()) or "–"
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or "–"
+        return conf.redactor().text(", ".join(map(str, value))) or "–"
     return pgettext("value", "none") if value is None else conf.redactor().text(str(value))

@@ -76,6 +76,8 @@ class Picture(msgspec.Struct, frozen=True):
     height: float
     boxes: tuple[Box, ...]
     ways: tuple[Way, ...]
+    others: tuple[tuple[str, str, float], ...] = ()
+    """Transitions with traffic for which it has no space, with their rates, the busiest first."""
 
     @property
     def is_wide(self) -> bool:
@@ -89,7 +91,13 @@ def draw(
     """The machine, for wide and for narrow screens; `stuck` are the states that nothing leaves, with the reason."""
     rates = {states_of(name): rate for name, rate in flows.items()}
     states = _connected() | {state for state, count in counts.items() if count}
-    return tuple(_picture(layout, states, counts, _drawn(layout, rates), stuck=stuck or {}) for layout in LAYOUTS)
+    return tuple(
+        msgspec.structs.replace(
+            _picture(layout, states, counts, drawn := _drawn(layout, rates), stuck=stuck or {}),
+            others=_others(states, rates, drawn),
+        )
+        for layout in LAYOUTS
+    )
 
 
 def draw_task(task: TaskDetail) -> tuple[Picture, ...]:
@@ -128,6 +136,13 @@ def _drawn(layout: Layout, rates: Mapping[Pair, float]) -> dict[Pair, float]:
     """The transitions to draw: the permanent ones, and those with traffic if the layout has space."""
     moving = {pair for pair, rate in rates.items() if rate} if layout.is_roomy else set()
     return {pair: rates.get(pair, 0) for pair in always(layout) | moving}
+
+
+def _others(
+    states: set[str], rates: Mapping[Pair, float], drawn: Mapping[Pair, float]
+) -> tuple[tuple[str, str, float], ...]:
+    left = [(*pair, rate) for pair, rate in rates.items() if rate and pair not in drawn and set(pair) <= states | {""}]
+    return tuple(sorted(left, key=lambda each: (-each[2], each)))
 
 
 def _ways(

@@ -56,7 +56,18 @@ def _drawing(picture: Picture, title: str, key: str, *, of_task: bool) -> SafeSt
     box_of, spots = _box_of_task if of_task else _box, WIDE if picture.is_wide else NARROW
     boxes = joined(box_of(box, spots) for box in picture.boxes)
     rates = joined(_rate(way, ends[way]) for way in picture.ways if way.spot and not of_task)
-    return joined((markup("\n"), head, ways, boxes, rates, markup("\n</svg>\n")))
+    return joined((markup("\n"), head, ways, boxes, rates, markup("\n</svg>\n"), _others(picture, names)))
+
+
+def _others(picture: Picture, names: dict[str, str]) -> SafeString:
+    """The transitions that are not drawn, as a list."""
+    if not picture.others:
+        return markup("")
+    line = "<li>{} <b>{}/s</b></li>"
+    told = names | {"": ""}  # of a push, and of an end of the retention
+    ends = ((f"{told[source]} → {told[target]}".strip(), each) for source, target, each in picture.others)
+    lines = joined(markup(line, words, rate(each)) for words, each in ends)
+    return markup('<ul class="machine-others" aria-label="{}">{}</ul>\n', _("Other transitions"), lines)
 
 
 def _way(way: Way, ends: str, marker: str, *, of_task: bool) -> SafeString:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django import forms
@@ -33,10 +33,16 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 ACKNOWLEDGE = Action("acknowledge_alert", _nothing, _("Acknowledge"), "check", url="alert-acknowledge")
 SILENCE = Action("silence_alert", _nothing, _("Silence"), "volume-off", SilenceForm, url="alert-silence")
+UNACKNOWLEDGE = Action("unacknowledge_alert", _nothing, _("Unacknowledge"), "arrow-back-up", url="alert-unacknowledge")
 UNSILENCE = Action("unsilence_alert", _nothing, _("End the silence"), "player-play", url="alert-unsilence")
 TEST = Action("test_alert", _nothing, _("Send a test"), "bell", url="alert-test")
 
-ON_ALARM = {"acknowledge": ACKNOWLEDGE, "silence": SILENCE, "unsilence": UNSILENCE}
+ON_ALARM = {
+    "acknowledge": ACKNOWLEDGE,
+    "unacknowledge": UNACKNOWLEDGE,
+    "silence": SILENCE,
+    "unsilence": UNSILENCE,
+}
 ON_RULE = {
     "silence": SILENCE._replace(
         asks_first=True, note=_("No alarm reaches a person by this rule until then."), url="alert-rule-silence"
@@ -55,37 +61,51 @@ def rows(request: HttpRequest) -> HttpResponse:
     return fragment(request, "alerts/rows.html", _context())
 
 
+class _Line(Thing, frozen=True, kw_only=True):
+    """A line of the page: an alarm and those that follow from it."""
+
+    ids: tuple[str, ...]
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """The ids of its incidents but the first, which is in the URL."""
+        return [("incident", id) for id in self.ids[1:]]
+
+
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
-    """Acknowledge or silence an alarm, or end that."""
+    """Acknowledge or silence a line of open alarms, or end that."""
     calls: dict[str, Call] = {
         "acknowledge": alerts.acknowledge,
+        "unacknowledge": alerts.unacknowledge,
         "silence": alerts.silence,
         "unsilence": alerts.unsilence,
     }
+    ids = tuple(dict.fromkeys((id, *request.POST.getlist("incident"))))
     try:
-        incident = alerts.open_incident(id)
-        name = f"{incident.rule}: {incident.text}"
+        names = [f"{each.rule}: {each.text.rstrip('.')}" for each in alerts.open_incidents(ids)]
     except QueueOpsError:  # the call tells it, and the audit log has it
-        name = id
-    return _answer(request, ON_ALARM[verb], calls[verb], id, name)
+        names = [id]
+    was = {"alarms": names} if len(names) > 1 else {}
+    line = _Line((("", "; ".join(names)),), was=was, becomes={}, told=(), ids=ids)
+    return _answer(request, ON_ALARM[verb], calls[verb], ids, line)
 
 
 def act_on_rule(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     """Silence a rule, or end that."""
     calls: dict[str, Call] = {"silence": alerts.silence_rule, "unsilence": alerts.unsilence_rule}
-    return _answer(request, ON_RULE[verb], calls[verb], id, id)
+    return _answer(request, ON_RULE[verb], calls[verb], (id,), Thing.named("", id, {}, {}))
 
 
 def send_test(request: HttpRequest, id: str) -> HttpResponse:
     """Send a test to a target."""
-    return _answer(request, TEST, alerts.send_test, id, id)
+    return _answer(request, TEST, alerts.send_test, (id,), Thing.named("", id, {}, {}))
 
 
-def _answer(request: HttpRequest, action: Action, call: Call, id: str, name: str) -> HttpResponse:
+def _answer(request: HttpRequest, action: Action, call: Call, ids: Iterable[str], thing: Thing) -> HttpResponse:
     def perform(_pool: str, _name: str, who: str, **values: Any) -> None:
-        call(id, who=who, **values)
+        call(*ids, who=who, **values)
 
-    return answer(request, action._replace(call=perform), Thing.named("", name, {}, {}), "alerts")
+    return answer(request, action._replace(call=perform), thing, "alerts")
 
 
 def _context() -> dict[str, Any]:

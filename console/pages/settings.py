@@ -1,4 +1,4 @@
-"""Settings page: a user's preferences for this browser, and the keys that work everywhere."""
+"""Settings page: a user's preferences, and the keys that work everywhere."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.i18n import set_language
 
 from console.http import redirects
+from console.ui.columns import keep_columns
 from console.ui.preferences import PACES, THEMES, Preferences, zones
 from console.ui.render import page
 
@@ -22,7 +23,7 @@ def save(request: HttpRequest) -> HttpResponse:
     present = Preferences.of(request)
     sent = {name: request.POST.get(name, getattr(present, name)) for name in Preferences.__struct_fields__}
     if "columns" in request.POST:  # one box for each column
-        sent["columns"] = ",".join(filter(None, request.POST.getlist("columns"))) or "none"
+        keep_columns(request.user, filter(None, request.POST.getlist("columns")))
     response = redirects.back(request, "settings")
     Preferences.checked(sent).keep(request, response)
     return response

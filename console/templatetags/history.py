@@ -10,12 +10,13 @@ from typing import Any
 
 from django import template
 from django.utils import timezone
+from django.utils.html import escape
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from console.diagram import chart, moments
-from console.diagram.history_figures import columns_of, rows_of
+from console.diagram.history_figures import Column, columns_of, rows_of
 from console.diagram.moments import Happening
 from console.pages.history import DAY_MS, moment, region, written
 from console.ui import dates, times
@@ -151,12 +152,12 @@ def chart_hits(drawn: chart.Chart) -> SafeString:
 
 
 @register.simple_tag
-def values_rows(rows: list[tuple[int, list[str]]]) -> SafeString:
+def values_rows(rows: list[tuple[int, list[str]]], columns: Iterable[Column]) -> SafeString:
     """The rows of the table of values: the time of each, and its values."""
     zone, language = timezone.get_current_timezone(), get_language()
-    told = [(_step_time(at, zone, language), *row) for at, row in rows]
-    lines = [f'<tr><th scope="row">{{}}</th>{"<td>{}</td>" * len(row)}</tr>' for _at, row in rows]
-    return markup("".join(lines), *chain.from_iterable(told))
+    cells = "".join(f'<td data-label="{escape(column.title)}">{{}}</td>' for column in columns)
+    line = f'<tr><th scope="row">{{}}</th>{cells}</tr>'
+    return markup(line * len(rows), *chain.from_iterable((_step_time(at, zone, language), *row) for at, row in rows))
 
 
 @register.simple_tag

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from time import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from console.models import UserColumns
 from queueops.inspect import TaskPage, TaskRow
 from queueops.model.states import TERMINAL, table
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
 
 USUAL = "failed,lane,ran,since"
 SORTED = 500
@@ -52,9 +56,23 @@ COLUMNS: dict[str, Column] = {
 }
 
 
-def is_known(text: str) -> bool:
-    """Whether a text names columns, joined by commas; none is a choice, too."""
-    return text == "none" or all(name in COLUMNS for name in text.split(","))
+def columns_of(user: User | AnonymousUser) -> str:
+    """The columns that a user sees, joined by commas; a choice that this version does not know is the usual one."""
+    if user.pk is None:
+        return USUAL
+    kept = UserColumns.objects.filter(user=user.pk).values_list("names", flat=True).first()
+    return USUAL if kept is None or not _is_known(kept) else kept
+
+
+def keep_columns(user: User | AnonymousUser, names: Iterable[str]) -> None:
+    """Keep the columns that a user has chosen, also none; an unknown name resets them."""
+    text = ",".join(names)
+    kept = text if _is_known(text) else USUAL
+    UserColumns.objects.update_or_create(pk=user.pk, defaults={"names": kept})
+
+
+def _is_known(text: str) -> bool:
+    return not text or all(name in COLUMNS for name in text.split(","))
 
 
 class Order(NamedTuple):

@@ -1,4 +1,7 @@
-"""Preferences: theme, rows, time zone, live updates and keys of a browser. Stored in cookies, checked when read."""
+"""Preferences of a browser: theme, rows, time zone, live updates and keys. Stored in cookies, checked when read.
+
+The columns of lists belong to the user: `console.ui.columns` has them.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,6 @@ from typing import Self
 import msgspec
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-
-from console.ui.columns import USUAL, is_known
 
 THEMES = ("auto", "light", "dark")
 ROWS = ("normal", "compact")
@@ -34,7 +35,6 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     zone: str = ""  # "" = the project's TIME_ZONE
     pace: str = "2"
     keys: str = "on"
-    columns: str = USUAL  # of lists of tasks, joined by commas
 
     @classmethod
     def of(cls, request: HttpRequest) -> Self:
@@ -65,5 +65,4 @@ ALLOWED: dict[str, Callable[[str], bool]] = {
     "zone": lambda value: value in zones(),
     "pace": PACES.__contains__,
     "keys": ("on", "off").__contains__,
-    "columns": is_known,
 }

@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from console.access.permissions import Verb
 from console.access.pools import OF_ALL_POOLS, granted_in, granted_somewhere
 from console.ui import formatting, language
+from console.ui.columns import columns_of
 from console.ui.kind_names import reserve
 from console.ui.kind_pages import NavigationItem, finders, kind_pages, of_project, section_of, section_of_record
 from console.ui.links import full_name_url, overview_of, with_query
@@ -109,6 +110,11 @@ class Frame:
         self.namespace = conf.current().namespace
         self.environment = conf.current().environment
         self.user = request.user
+
+    @cached_property
+    def columns(self) -> str:
+        """The columns of task lists that the user has chosen."""
+        return columns_of(self.user)
 
     def may_in(self, *pools: str) -> frozenset[str]:
         """What the user may do in each of these pools."""

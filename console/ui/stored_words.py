@@ -63,6 +63,7 @@ ALERTS: Mapping[str, str | Promise] = {
     "recovered": pgettext_lazy("alert", "recovered"),
     "given up": pgettext_lazy("alert", "given up"),
     "acknowledged": pgettext_lazy("alert", "acknowledged"),
+    "unacknowledged": pgettext_lazy("alert", "unacknowledged"),
     "silenced": pgettext_lazy("alert", "silenced"),
     "unsilenced": pgettext_lazy("alert", "unsilenced"),
     "test": pgettext_lazy("alert", "test"),

@@ -41,11 +41,6 @@ class IncidentRow(NamedTuple):
     silence: Silence | None
     errors: list[tuple[str, str]]  # target and error of the last attempt
 
-    @property
-    def is_acknowledged(self) -> bool:
-        """Whether it is not repeated."""
-        return self.silence is not None and not self.silence.until_ms
-
 
 class RuleRow(NamedTuple):
     """One rule of the settings."""
@@ -82,14 +77,10 @@ class OpenAlarm(NamedTuple):
     incidents: list[IncidentRow]
 
     @property
-    def incident(self) -> Incident | None:
-        """The one that an operator acknowledges or silences: that holds for all rules."""
-        return self.incidents[0].incident if self.incidents else None
-
-    @property
     def silence(self) -> Silence | None:
-        """The silence or the acknowledgement of the alarm."""
-        return self.incidents[0].silence if self.incidents else None
+        """The silence or the acknowledgement of all its incidents; None if one of them has none."""
+        found = [row.silence for row in self.incidents]
+        return max(filter(None, found), key=lambda each: each.until_ms) if found and all(found) else None
 
 
 def alerts() -> AlertsView:
@@ -132,42 +123,45 @@ def open_alarms(alarms: Iterable[Alarm], incidents: Iterable[IncidentRow]) -> It
         yield OpenAlarm(key, None, rows)
 
 
-def open_incident(id: str) -> Incident:
-    """The open incident of this id. Raises AlertGone."""
-    found = get_broker().hasty().alert_state().incidents.get(id)
-    if found is None:
-        raise AlertGone(name=id)
+def open_incidents(ids: Iterable[str]) -> list[Incident]:
+    """Those of these ids that are open. Raises AlertGone if none is."""
+    ids, known = tuple(ids), get_broker().hasty().alert_state().incidents
+    found = [known[id] for id in ids if id in known]
+    if not found:
+        raise AlertGone(name=", ".join(ids))
     return found
 
 
-def acknowledge(id: str, *, who: str) -> None:
-    """Stop the repeats of an alarm until it ends. Raises AlertGone."""
-    found = open_incident(id)
-    _change(found.key, Silence(who=who, at_ms=_now_ms()), "acknowledged", who, about=found)
+def acknowledge(*ids: str, who: str) -> None:
+    """Stop the repeats of alarms until they end. Raises AlertGone if none of them is open."""
+    _change_all(ids, Silence(who=who, at_ms=_now_ms()), "acknowledged", who)
 
 
-def silence(id: str, seconds: float, *, who: str) -> None:
-    """Send nothing about an alarm for a time, at most 30 days. Raises AlertGone."""
-    found = open_incident(id)
-    _change(found.key, _until(seconds, who), "silenced", who, about=found)
+def unacknowledge(*ids: str, who: str) -> None:
+    """End the acknowledgement of alarms: they are repeated again. Raises AlertGone if none of them is open."""
+    _change_all(ids, None, "unacknowledged", who)
 
 
-def silence_rule(rule: str, seconds: float, *, who: str) -> None:
+def silence(*ids: str, seconds: float, who: str) -> None:
+    """Send nothing about alarms for a time, at most 30 days. Raises AlertGone if none of them is open."""
+    _change_all(ids, _until(seconds, who), "silenced", who)
+
+
+def silence_rule(rule: str, *, seconds: float, who: str) -> None:
     """Send nothing by a rule for a time, at most 30 days. Raises AlertGone."""
     _known(rule)
-    _change(silenced_rule(rule), _until(seconds, who), "silenced", who, rule)
+    _change(rule, _until(seconds, who), "silenced", who)
 
 
-def unsilence(id: str, *, who: str) -> None:
-    """End the silence or the acknowledgement of an alarm. Raises AlertGone."""
-    found = open_incident(id)
-    _change(found.key, None, "unsilenced", who, about=found)
+def unsilence(*ids: str, who: str) -> None:
+    """End the silence or the acknowledgement of alarms. Raises AlertGone if none of them is open."""
+    _change_all(ids, None, "unsilenced", who)
 
 
 def unsilence_rule(rule: str, *, who: str) -> None:
     """End the silence of a rule. Raises AlertGone."""
     _known(rule)
-    _change(silenced_rule(rule), None, "unsilenced", who, rule)
+    _change(rule, None, "unsilenced", who)
 
 
 def send_test(target: str, *, who: str) -> None:
@@ -194,12 +188,18 @@ def _until(seconds: float, who: str) -> Silence:
     return Silence(who=who, at_ms=now, until_ms=now + round(1000 * min(max(seconds, 1), LONGEST_SILENCE_S)))
 
 
-def _change(
-    name: str, silence: Silence | None, what: str, who: str, rule: str = "", about: Incident | None = None
-) -> None:
-    text, sentence = (about.text, about.sentence) if about else ("", "")
-    line = Line(at_ms=_now_ms(), what=what, rule=rule, text=text, sentence=sentence, who=who)
-    get_broker().change_silences({name: silence}, [line])
+def _change_all(ids: Iterable[str], silence: Silence | None, what: str, who: str) -> None:
+    """Silence alarms, or end that, for all rules: one line of the history for each alarm."""
+    found = {each.key: each for each in open_incidents(ids)}
+    lines = [
+        Line(at_ms=_now_ms(), what=what, text=each.text, sentence=each.sentence, who=who) for each in found.values()
+    ]
+    get_broker().change_silences(dict.fromkeys(found, silence), lines)
+
+
+def _change(rule: str, silence: Silence | None, what: str, who: str) -> None:
+    line = Line(at_ms=_now_ms(), what=what, rule=rule, who=who)
+    get_broker().change_silences({silenced_rule(rule): silence}, [line])
 
 
 def _now_ms() -> int:

@@ -176,6 +176,7 @@ OTHERS: dict[str, Verb] = {verb.name: verb for verb in (
     Verb("reopen_error", _("Reopen the error")),
     Verb("note_error", _("Note on the error")),
     Verb("acknowledge_alert", _("Acknowledge"), afterwards=_("It is not repeated. Its end is still sent.")),
+    Verb("unacknowledge_alert", _("Unacknowledge"), afterwards=_("It is repeated again until it ends.")),
     Verb("silence_alert", _("Silence"), afterwards=_("Nothing is sent about it until then."),
          sentence=_("Silence %(what)s")),
     Verb("unsilence_alert", _("End the silence"), afterwards=_("Messages are sent again.")),

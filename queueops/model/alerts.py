@@ -80,7 +80,7 @@ class Line(msgspec.Struct, kw_only=True):
     """A line of the history."""
 
     at_ms: int
-    what: str  # firing, again, recovered, test; given up; acknowledged, silenced, unsilenced
+    what: str  # firing, again, recovered, test; given up; (un)acknowledged, (un)silenced
     rule: str = ""
     text: str = ""
     target: str = ""

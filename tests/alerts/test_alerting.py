@@ -153,12 +153,13 @@ def test_acknowledge_and_silence_are_kept_in_the_store_and_told_in_the_history(
     pass_time(3_600_000)
     assert alerting.round() == 0
     (row,) = alerts.alerts().incidents
-    assert (row.is_acknowledged, row.silence and row.silence.who) == (True, "ada")
-    alerts.unsilence(row.incident.id, who="ada")
+    assert row.silence is not None
+    assert (row.silence.until_ms, row.silence.who) == (0, "ada")
+    alerts.unacknowledge(row.incident.id, who="ada")
     pass_time(3_600_000)
     assert alerting.round() == 1
-    alerts.silence(row.incident.id, 3600, who="bob")
-    alerts.silence_rule("urgent", 60, who="bob")
+    alerts.silence(row.incident.id, seconds=3600, who="bob")
+    alerts.silence_rule("urgent", seconds=60, who="bob")
     pass_time(7_200_000)
     assert alerting.round() == 0
     alerts.unsilence_rule("urgent", who="bob")
@@ -169,14 +170,14 @@ def test_acknowledge_and_silence_are_kept_in_the_store_and_told_in_the_history(
         ("unsilenced", "bob", "urgent"),
         ("silenced", "bob", "urgent"),
         ("silenced", "bob", ""),
-        ("unsilenced", "ada", ""),
+        ("unacknowledged", "ada", ""),
         ("acknowledged", "ada", ""),
     ]
     assert [line.what for line in get_broker().alert_state(2).history] == ["unsilenced", "silenced"]
     with pytest.raises(AlertGone):
         alerts.acknowledge("unknown", who="ada")
     with pytest.raises(AlertGone):
-        alerts.silence_rule("unknown", 60, who="ada")
+        alerts.silence_rule("unknown", seconds=60, who="ada")
 
 
 def test_an_acknowledgement_ends_with_its_alarm(seen: Alarms) -> None:

@@ -37,7 +37,7 @@ NEEDED = {
         export task-export
     """,
     "operate": """
-        alert-acknowledge alert-silence alert-unsilence
+        alert-acknowledge alert-unacknowledge alert-silence alert-unsilence
         aggregation-close_circuit file-keep callbacks-redeliver-all callbacks-redirect callbacks-redirect-all
         callbacks-test chunks-retry
         error-note error-reopen error-resolve

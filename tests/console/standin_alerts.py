@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from queueops.model.alerts import Incident, Line, Silence, TargetState
 if TYPE_CHECKING:
     from tests.console.standin import World
 
-VERBS = ("acknowledge", "silence", "unsilence", "silence_rule", "unsilence_rule", "send_test")
+VERBS = ("acknowledge", "unacknowledge", "silence", "unsilence", "silence_rule", "unsilence_rule", "send_test")
 
 
 class AlertWorld:
@@ -67,13 +68,13 @@ class AlertWorld:
             Heartbeat(url="https://beat.example/hunter2hunter2"),
         )
 
-    def open_incident(self, id: str) -> Incident:
+    def open_incidents(self, ids: Iterable[str]) -> list[Incident]:
         self.world._ask()
-        return self.incident("a", "danger")
+        return [self.incident("a", "danger") for _ in ids]
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(alerts, "alerts", self.alerts)
-        monkeypatch.setattr(alerts, "open_incident", self.open_incident)
+        monkeypatch.setattr(alerts, "open_incidents", self.open_incidents)
         for verb in VERBS:
             monkeypatch.setattr(alerts, verb, self._named(verb))
 

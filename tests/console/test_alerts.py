@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from django.test import Client
 
 from console.models import AuditEntry
-from queueops import alerts
+from queueops import alerts, inspect
 from queueops.alerts.alerting import Alerting
 from queueops.inspect import Alarm
 from queueops.redis.broker import get_broker
@@ -94,23 +95,62 @@ def test_an_operator_acknowledges_and_silences_an_alarm_and_the_audit_log_has_it
     page = text(operator.get("/ops/alerts/"))
     assert "acknowledged by operators" in page
     assert "It is not repeated. Its end is still sent." in page
-    assert operator.post(f"{place}/_unsilence").status_code == 302
+    assert "End the silence" not in page, "it is acknowledged, and not silent"
+    assert operator.post(f"{place}/_unacknowledge").status_code == 302
     assert operator.post(f"{place}/_silence", {"seconds": "3600"}).status_code == 302
-    assert "silent until" in text(operator.get("/ops/alerts/"))
+    page = text(operator.get("/ops/alerts/"))
+    assert "silent until" in page
+    assert "End the silence" in page
     assert operator.post(f"{place}/_silence", {"seconds": "nonsense"}).status_code == 200  # it asks
     assert operator.post("/ops/alerts/gone/_acknowledge").status_code == 302
     assert "There is no open alert or rule gone." in text(operator.get("/ops/alerts/"))
     entries = AuditEntry.objects.order_by("pk").values_list("verb", "target", "outcome")
-    whole = "urgent: All 12 slots are busy."
+    whole = "urgent: All 12 slots are busy"
     assert list(entries) == [
         ("acknowledge_alert", whole, "done"),
-        ("unsilence_alert", whole, "done"),
+        ("unacknowledge_alert", whole, "done"),
         ("silence_alert", whole, "done"),
         ("acknowledge_alert", "gone", "failed"),
     ]
     for path in ("rules/urgent/_silence", "targets/hook/_test"):
         assert operator.post(f"/ops/alerts/{path}", {"seconds": "3600", "confirmed": "1"}).status_code == 403
     assert "_test" not in answer.content.decode()
+
+
+def test_an_action_on_a_line_is_for_the_cause_and_all_that_follows_from_it(
+    receiver: LocalServer, client_of: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cause = Alarm(key="silent w1", level="danger", text="Process w1 is silent.", followers=(HUNG.key,))
+    seen = [HUNG]
+    alerting = Alerting(look=lambda: (seen, ()))
+    alerting.round()
+    seen[:] = [cause]
+    alerting.round()
+    status = msgspec.structs.replace(inspect.status(), alarms=(cause,))
+    monkeypatch.setattr(inspect, "status", lambda *_: status)
+    operator = client_of("operators")
+
+    def press(verb: str, **values: str) -> set[int]:
+        """The times until which the alarms of the line are silent; 0 is acknowledged."""
+        page = operator.get("/ops/alerts/").content.decode()
+        (form,) = re.findall(rf'<form [^>]*action="(/ops/alerts/[^/"]+/_{verb})">(.*?)</form>', page, re.S)
+        others = re.findall(r'name="incident" value="([^"]+)"', form[1])
+        assert len(others) == 1
+        assert operator.post(form[0], {"incident": others} | values).status_code == 302
+        return {row.silence.until_ms if row.silence else -1 for row in alerts.alerts().incidents}
+
+    assert press("acknowledge") == {0}
+    entry = AuditEntry.objects.get()
+    names = ["urgent: All 12 slots are busy", "urgent: Process w1 is silent"]
+    assert (entry.verb, sorted(entry.target.split("; ")), entry.count) == ("acknowledge_alert", names, 1)
+    assert "Alarms" in text(operator.get(f"/ops/audit/{entry.pk}/"))
+    assert press("unacknowledge") == {-1}
+    assert min(press("silence", seconds="3600")) > 0
+    assert press("unsilence") == {-1}
+    row = alerts.alerts().incidents[0]
+    alerts.acknowledge(row.incident.id, "gone", who="ada")
+    assert press("acknowledge") == {0}, "a line of which a part is acknowledged"
+    assert AuditEntry.objects.count() == 5
 
 
 def test_an_administrator_silences_a_rule_after_a_question_and_sends_a_test(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import combinations
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from console.diagram import labels
 from console.diagram.layout import LAYOUTS, NARROW, SPINE, WIDE, states_of
 from console.diagram.machine import Picture, draw
+from console.diagram.machine_svg import machine_svg
 from console.diagram.path import straight
 from console.diagram.route import Rectangle, route
 from console.ui.formatting import rate
@@ -62,9 +64,16 @@ def test_a_rate_for_which_there_is_no_room_is_left_out() -> None:
     assert labels.place([("9/s", line), ("8/s", line), ("7/s", line)], [], 60)[2] is None
 
 
-def test_only_the_usual_ways_are_drawn_on_a_phone() -> None:
-    narrow = draw({}, {"aggregating>failed": 3, "locked>failed": 1})[1]
+def test_only_the_usual_ways_are_drawn_on_a_phone_and_a_list_has_the_others() -> None:
+    wide, narrow = draw({}, {"idle>failed": 0.02, "aggregating>failed": 3, "locked>failed": 1, ">idle": 0.5})
     assert {(way.source, way.target) for way in narrow.ways} == SPINE
+    assert narrow.others == (("aggregating", "failed", 3), ("", "idle", 0.5), ("idle", "failed", 0.02))
+    assert wide.others == ()
+    (told,) = re.findall("<ul.*?</ul>", machine_svg((wide, narrow), title="States", key="way"), re.S)
+    assert re.findall("<li>(.*?)</li>", told)[1:] == [
+        "→ idle <b>0.50/s</b>",
+        "idle → failed <b>0.02/s</b>",
+    ]
 
 
 def test_each_transition_with_traffic_is_drawn_with_its_rate_and_a_rare_one_is_faint() -> None:

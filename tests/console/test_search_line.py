@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from django.test import Client
 from playwright.sync_api import expect
 
-from console.models import AuditEntry
+from console.models import AuditEntry, UserColumns
 from console.ui.completion import options
 from console.ui.pasted import pasted_id
 from queueops.inspect.filter_fields import FIELDS
@@ -153,8 +153,10 @@ def test_the_search_line_completes_by_keys_and_pointer_and_keeps_earlier_texts(o
 
 
 def test_columns_are_chosen_and_a_list_is_sorted_within_a_bound_that_it_states(
-    operator: Client, shop: Desk, monkeypatch: pytest.MonkeyPatch
+    client_of: Callable[..., Client], shop: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    operator = client_of("operators")
+
     def heads(page: str) -> list[str]:
         table = page.partition("<thead>")[2].partition("</thead>")[0]
         return [re.sub("<.*?>", "", head).strip() for head in re.findall(r"<th .*?</th>", table, re.S)][1:]
@@ -164,6 +166,12 @@ def test_columns_are_chosen_and_a_list_is_sorted_within_a_bound_that_it_states(
     shown = operator.post("/ops/settings/_save", chosen, follow=True).content.decode()
     assert heads(shown) == ["Task", "State", "Worker", "Waited"]
     assert '<a href="/ops/workers/web-3:1/">web-3:1</a>' in shown
+    other_browser = client_of("operators").get("/ops/tasks/").content.decode()
+    assert heads(other_browser) == ["Task", "State", "Worker", "Waited"]
+    assert 'value="worker" checked' in other_browser
+    assert heads(client_of("viewers").get("/ops/tasks/").content.decode())[1:] == ["Failed", "Lane", "Ran", "Since"]
+    UserColumns.objects.update(names="waited,of a later version")
+    assert heads(operator.get("/ops/tasks/").content.decode())[2:] == ["Failed", "Lane", "Ran", "Since"]
     operator.post("/ops/settings/_save", {"columns": ["", "nothing"]})
     assert heads(operator.get("/ops/tasks/").content.decode())[2:] == ["Failed", "Lane", "Ran", "Since"]
     operator.post("/ops/settings/_save", {"columns": [""]})

@@ -147,7 +147,6 @@ CHOICES = {
     "zone": "Asia/Tokyo",
     "pace": "5",
     "keys": "off",
-    "columns": "lane",
 }
 
 

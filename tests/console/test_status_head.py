@@ -213,10 +213,10 @@ def test_a_long_remedy_leaves_the_head_of_a_phone_low(desk: Desk, open_real: Ope
     assert abs(form - link) < 4
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     hidden = "told => Math.max(told.scrollHeight - told.clientHeight, told.scrollWidth - told.clientWidth)"
-    for width, has_all in ((360, False), (768, True), (1440, False)):
+    for width, highest in ((360, 118), (768, 96), (1024, 96), (1440, 75)):
         page.set_viewport_size({"width": width, "height": 800})
-        assert page.locator("#status").evaluate("head => head.offsetHeight") <= 96, "two lines, and one of buttons"
-        assert (page.eval_on_selector("#status-worst > summary", hidden) <= 1) is has_all, width
+        assert page.locator("#status").evaluate("head => head.offsetHeight") <= highest, width
+        assert page.eval_on_selector("#status-worst > summary", hidden) <= 1, width
         page.locator("#status-worst > summary").click()  # all of it, with its command
         assert page.eval_on_selector("#status-worst > summary", hidden) <= 1
         expect(page.locator("#status-worst code")).to_be_visible()

@@ -44,6 +44,7 @@ def test_no_list_is_cut_off_and_no_row_is_high(open_page: Open, world: World) ->
         page = open_page("", locale=language)
         for path in LISTS:
             page.goto(f"/ops/{path}")
+            page.locator("#history-values").evaluate_all("all => all.forEach(each => each.open = true)")
             for width, highest in WIDTHS.items():
                 page.set_viewport_size({"width": width, "height": 900})
                 found = page.evaluate(FOUND)
