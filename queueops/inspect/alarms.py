@@ -13,10 +13,11 @@ from queueops.inspect.answers import Broken
 from queueops.inspect.lanes import LaneRow
 from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, NOT_TAKING
-from queueops.inspect.throughput import PoolView, counted, pushed_names
+from queueops.inspect.throughput import PoolView, pushed_names
 from queueops.inspect.workers import fate_of, lanes_of, matches_lane, names_of, names_told, takes_kind
 from queueops.model import kinds
 from queueops.model.losses import SHOWN_MS, decode
+from queueops.model.samples import counted
 from queueops.model.sentences import Figure, Sentence, join, say, say_n
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, whole

@@ -1,5 +1,5 @@
 -- One page of a task list, newest first, walking the smallest index that the filter allows within a budget.
---@needs list_row
+--@needs filter_conditions list_row
 
 local function keys_of(suffix)
   local wanted = suffix == '*' and '' or string.match(suffix, '^state:(.*)$')
