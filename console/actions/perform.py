@@ -93,7 +93,7 @@ def _of_tasks(entry: AuditEntry, name: str) -> str:
         return _joined(text, afterwards(entry.verb) % {"pools": pools})
     text = _("%(label)s: %(number)s.") % {"label": name, "number": numbered(entry.changed, _words(entry))}
     if missed := (entry.seen if entry.is_mass else entry.count) - entry.changed:
-        why = ngettext("%(n)s was not changed: %(why)s.", "%(n)s were not changed: %(why)s.", missed)
+        why = ngettext("%(n)s was not changed: %(why)s.", "%(n)s were not changed. The first reason: %(why)s.", missed)
         text = f"{text} {why % {'n': count(missed), 'why': told(entry.detail)}}"
     if entry.is_mass or not entry.changed:
         return text
@@ -130,7 +130,7 @@ def _became(entry: AuditEntry) -> str:
     answers = [entry.after.get(f"{pool} {id}", {}) for pool, id in entry.ids]
     done = [answer for answer in answers if answer.get("word") == "OK"]
     kinds = Counter(after["detail"] or _state_now(entry.verb, after["state"]) for after in done)
-    told = [f"{count} {text}" if len(kinds) > 1 else text for text, count in kinds.most_common(MOST_KINDS) if text]
+    told = [f"{count}: {text}" if len(kinds) > 1 else text for text, count in kinds.most_common(MOST_KINDS) if text]
     text = "; ".join(told)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 

@@ -115,7 +115,7 @@ def test_what_became_of_each_is_told(desk: Desk, administrator: Client) -> None:
         desk.lease()
     administrator.post("/ops/tasks/_cancel", {"task": ["default a", "default b", "default c"]})
     page = administrator.get("/ops/").content.decode()
-    assert "Cancel: 3 tasks. 2 asked the worker to stop it; 1 now cancelled." in page
+    assert "Cancel: 3 tasks. 2: asked the worker to stop it; 1: now cancelled." in page
     administrator.post("/ops/tasks/c/_keep", {"pool": "default", "days": "3"})
     assert "Keep longer: 1 task.</p>" in administrator.get("/ops/").content.decode()
     administrator.post("/ops/tasks/c/_delete", {"pool": "default"})

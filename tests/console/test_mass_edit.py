@@ -68,7 +68,7 @@ def test_what_keeps_its_data_is_told(work: ChunkWork, operator: Client) -> None:
     operator.post(f"{PAGE}0/_edit", {"data": "[1]"})
     assert "unchanged: the data has no fields" in operator.post(f"{PAGE}_edit", FIELDS).content.decode()
     page = operator.post(f"{PAGE}_edit", FIELDS | {"confirmed": "3"}, follow=True).content.decode()
-    assert "1 keeps its data: it has no fields, or would be too long" in page
+    assert "1 keeps its data, which has no fields, or would be too long" in page
     found = AuditEntry.objects.latest("pk")
     assert (found.outcome, found.changed, counts()["failed"]) == (Outcome.PARTLY, 2, 1)
 

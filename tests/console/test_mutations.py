@@ -152,7 +152,10 @@ def test_tasks_that_were_left_as_they_are_are_told(world: World, operator: Clien
     (found,) = new_entries()
     assert (found.outcome, found.count, found.changed) == (Outcome.PARTLY, 2, 1)
     page = operator.get("/ops/tasks/").content.decode()
-    assert "1 was not changed: it is gone" in page
+    assert "1 was not changed: it is gone." in page
+    operator.post("/ops/tasks/_retry", {"task": ["default task-1", "default no-more", "default nor-this"]})
+    page = operator.get("/ops/tasks/").content.decode()
+    assert "2 were not changed. The first reason: it is gone." in page
 
 
 def test_tasks_that_were_so_already_are_counted_apart() -> None:

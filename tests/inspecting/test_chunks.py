@@ -379,7 +379,7 @@ def test_why_a_task_does_not_reduce_yet(work: ChunkWork) -> None:
     findings = inspect.why("count")
     texts = [finding.text for finding in findings]
     assert texts[0] == "The reduce waits for 8 chunks."
-    assert texts[1:3] == ["2 chunks failed.", "1 chunks wait for their next attempt: the first one starts in 60 min."]
+    assert texts[1:3] == ["2 chunks failed.", "1 chunk waits for its next attempt: the first one starts in 60 min."]
     assert texts[3] == "2 chunks are running."
     assert texts[5] == "5 chunks wait for a worker, in turn with the other lanes of the pool."
     assert texts[6] == "No live worker serves the pool default; start `manage.py runworker --pool default`."

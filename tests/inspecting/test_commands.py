@@ -116,7 +116,7 @@ def test_a_terminal_lists_tries_again_and_drops(pools: Pools, monkeypatch: pytes
     assert listed == queue("commands", "--place", "dead")
     assert all(word in listed for word in ("activate", "north", "<boom>"))
     (row,) = queue_json("commands", "--place", "dead")["rows"]
-    assert "1 messages of the pool default were tried again." in queue("requeue-command", row["id"])
+    assert "1 message of the pool default was tried again." in queue("requeue-command", row["id"])
     give_up(pools, "default")
     monkeypatch.setattr("builtins.input", lambda _: "n")
     assert failing("drop-command", row["id"])[0] == 1

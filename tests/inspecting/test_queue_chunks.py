@@ -97,12 +97,12 @@ def test_fields_are_set_in_all_failed_chunks_after_a_look_at_the_first(
 
 
 def test_chunks_get_other_data_by_number_and_what_keeps_its_data_is_told(work: ChunkWork) -> None:
-    assert queue("edit-chunks", "count", "1", "--data", "[7]") == "1 chunks changed; the task is aggregating\n"
+    assert queue("edit-chunks", "count", "1", "--data", "[7]") == "1 chunk changed; the task is aggregating\n"
     assert data_of(1) == [7]
     work.fail(work.claim(1), delay_ms=3_600_000)
     assert failing("edit-chunks", "count", "0", "1", "--fields", '{"n": 1}')[0] == 1
     assert failing("edit-chunks", "count", "--state", "errored", "--yes", "--fields", '{"n": 1}')[0] == 1
-    assert AuditEntry.objects.latest("pk").detail.startswith("1 keep their data")
+    assert AuditEntry.objects.latest("pk").detail.startswith("1 keeps its data, which has no fields")
     for wrong in (
         ["--fields", "[1]"],
         ["--fields", "{", "--state", "failed"],

@@ -123,7 +123,7 @@ def _judge(entry: AuditEntry, task: str, answer: ChunkAnswer) -> None:
     whys = [why for _number, why in islice(control.reasons(verb, answer), SHOWN)]
     if answer.unfit:
         kept = ngettext("%(n)d keeps its data", "%(n)d keep their data", answer.unfit) % {"n": answer.unfit}
-        whys.append(_("%(kept)s: it has no fields, or would be too long") % {"kept": kept})
+        whys.append(_("%(kept)s, which has no fields, or would be too long") % {"kept": kept})
     if answer.left:
         again = (
             ngettext(

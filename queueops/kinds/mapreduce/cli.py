@@ -19,7 +19,7 @@ from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.management.arguments import any_json, delay, json_object
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
-from queueops.management.queue.formatting import moment, printable, shown_broken, table, to_json
+from queueops.management.queue.formatting import counted, moment, printable, shown_broken, table, to_json
 from queueops.management.queue.kind_commands import KindCommand, page_options
 from queueops.management.queue.lookup import missing, place_of
 from queueops.model.redact import cut
@@ -78,7 +78,7 @@ def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any)
     _check(id, pool)
     if state and not given["yes"]:
         found = overview.counts_of(id, pool)
-        confirm(f"{verb.capitalize()} {found[1].get(state, 0) if found else 0:,} chunks?")
+        confirm(f"{verb.capitalize()} {counted(found[1].get(state, 0) if found else 0, 'chunk', 'chunks')}?")
     if state and verb == "speculate":
         raise CommandError("Say which chunks are to run a second time, by number.", returncode=2)
     if (verb == "postpone") == (given["delay"] is None):
@@ -91,9 +91,9 @@ def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any)
         yield to_json(answer)
     else:
         yield from whys
-        goes_on = " and are done by themselves" if verb not in ("release", "postpone") else ""
-        left = f", {answer.left:,} are left{goes_on}" if answer.left else ""
-        yield f"{answer.changed:,} chunks done{left}; the task is {answer.state or 'gone'}"
+        goes_on = " and done without another command" if verb not in ("release", "postpone") else ""
+        left = f", {counted(answer.left, 'is', 'are')} left{goes_on}" if answer.left else ""
+        yield f"{counted(answer.changed, 'chunk', 'chunks')} done{left}; the task is {answer.state or 'gone'}"
     if answer.refused or answer.left or not answer.changed:
         raise SystemExit(1)
 
@@ -128,7 +128,7 @@ def edit_chunks(
         yield to_json(answer)
     else:
         yield from whys
-        yield f"{answer.changed:,} chunks changed; the task is {answer.state or 'gone'}"
+        yield f"{counted(answer.changed, 'chunk', 'chunks')} changed; the task is {answer.state or 'gone'}"
     if whys or not answer.changed:
         raise SystemExit(1)
 
@@ -176,7 +176,7 @@ def _recorded(
 def _kept(answer: ChunkAnswer) -> Iterator[str]:
     """The chunks of a whole state that keep their data, or are not changed yet."""
     if answer.unfit:
-        yield f"{answer.unfit:,} keep their data: it has no fields, or would be too long"
+        yield f"{counted(answer.unfit, 'keeps its', 'keep their')} data, which has no fields, or would be too long"
     if answer.left:
         yield f"{answer.left:,} will be changed by workers"
 
@@ -189,7 +189,8 @@ def _confirm_edit(id: str, pool: str, state: str, change: dict[str, Any]) -> Non
     shown = inspect.preview_edit(id, [state], pool, **change)
     texts = (f"chunk {row.number}: {row.before} -> {row.after or 'stays: it has no fields'}" for row in shown)
     lines = map(printable, texts)
-    confirm("\n".join([*lines, f"Change the data of {found[1].get(state, 0):,} chunks, and run them again?"]))
+    chunks = counted(found[1].get(state, 0), "chunk, and run it again?", "chunks, and run them again?")
+    confirm("\n".join([*lines, f"Change the data of {chunks}"]))
 
 
 def _check(id: str, pool: str) -> None:

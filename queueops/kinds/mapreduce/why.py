@@ -97,7 +97,7 @@ def _aggregating(detail: Detail) -> Iterator[Finding]:
         )
         yield bad(text, value=done)
         return
-    yield bad(say_n("The reduce waits for %(n)s chunks.", "The reduce waits for %(n)s chunks.", view.open), value=done)
+    yield bad(say_n("The reduce waits for %(n)s chunk.", "The reduce waits for %(n)s chunks.", view.open), value=done)
     yield from _held_up(view, detail)
     yield from _failed(view)
     yield from _errored(view)
@@ -120,7 +120,7 @@ def _failed(view: ChunksView) -> Iterator[Finding]:
     if failed <= 0:
         return
     limit = say("any number may fail") if most is None else say_n("%(n)s may fail", "%(n)s may fail", most)
-    text = say_n("%(n)s chunks failed.", "%(n)s chunks failed.", failed)
+    text = say_n("%(n)s chunk failed.", "%(n)s chunks failed.", failed)
     yield bad(text, value=limit, verb="retry_chunks", target=view.id)
 
 
@@ -130,7 +130,7 @@ def _errored(view: ChunksView) -> Iterator[Finding]:
         return
     left = due - view.now_ms if due else 0
     text = say_n(
-        "%(n)s chunks wait for their next attempt: %(next)s.",
+        "%(n)s chunk waits for its next attempt: %(next)s.",
         "%(n)s chunks wait for their next attempt: %(next)s.",
         errored,
         next=say("the first one starts in %(time)s", time=span(left)) if left > 0 else say("the first one is due"),
@@ -144,7 +144,7 @@ def _active(view: ChunksView) -> Iterator[Finding]:
     holders = Counter(row.worker for row in view.stragglers)
     value = ", ".join(f"{worker}: {count}" for worker, count in holders.most_common(5))
     yield good(
-        say_n("%(n)s chunks are running.", "%(n)s chunks are running.", view.counts["active"]),
+        say_n("%(n)s chunk is running.", "%(n)s chunks are running.", view.counts["active"]),
         value=value,
     )
     longest = view.stragglers[0]
@@ -162,7 +162,7 @@ def _pending(view: ChunksView, detail: Detail) -> Iterator[Finding]:
         return
     if most is not None and active >= most:
         text = say_n(
-            "%(n)s chunks wait: the task runs at most %(most)s at once.",
+            "%(n)s chunk waits: the task runs at most %(most)s at once.",
             "%(n)s chunks wait: the task runs at most %(most)s at once.",
             pending,
             most=most,
@@ -186,7 +186,7 @@ def _pending(view: ChunksView, detail: Detail) -> Iterator[Finding]:
     if view.per_second:
         pace = say("%(count)s a second", count=Figure(f"{view.per_second:.1f}"))
     text = say_n(
-        "%(n)s chunks wait for a worker, in turn with the other lanes of the pool.",
+        "%(n)s chunk waits for a worker, in turn with the other lanes of the pool.",
         "%(n)s chunks wait for a worker, in turn with the other lanes of the pool.",
         pending,
     )

@@ -13,7 +13,7 @@ from queueops.inspect import CommandRow
 from queueops.inspect.pool_messages import SHOWN
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
-from queueops.management.queue.formatting import moment, printable, shown_broken, table, to_json
+from queueops.management.queue.formatting import counted, moment, printable, shown_broken, table, to_json
 from queueops.management.queue.kind_commands import KindCommand, page_options
 
 HEAD = ("MESSAGE", "POOL", "SAYS", "FROM", "TO", "IN", "GENERATION", "TRIES", "AT", "LAST ERROR")
@@ -71,7 +71,8 @@ def act(*, subcommand: str, ids: list[str], pool: str, as_json: bool, **given: A
         for row in rows:
             if row.word != "OK":
                 yield f"{printable(row.id)}: {REFUSED[row.state]}"
-        yield f"{done:,} messages of the pool {printable(pool)} were {DONE[verb]}."
+        of = f"of the pool {printable(pool)}"
+        yield f"{counted(done, f'message {of} was', f'messages {of} were')} {DONE[verb]}."
     if done < len(ids):
         raise SystemExit(1)
 

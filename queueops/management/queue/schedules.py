@@ -12,7 +12,7 @@ from queueops import control, inspect
 from queueops.inspect import ScheduleDetail, ScheduleEvent, ScheduleRow
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
-from queueops.management.queue.formatting import listing, moment, pairs, printable, to_json
+from queueops.management.queue.formatting import counted, listing, moment, pairs, printable, to_json
 from queueops.management.queue.kind_commands import KindCommand
 from queueops.management.queue.lookup import missing
 from queueops.schedules.backfill import read_time
@@ -66,7 +66,7 @@ def _backfill(found: ScheduleDetail, *, as_json: bool, yes: bool, since: str, un
     if not plan.count:
         raise CommandError("No tick is in this range.")
     if not yes:
-        confirm(f"Create {plan.count:,} runs of {printable(found.id)}: {shown}?")
+        confirm(f"Create {counted(plan.count, 'run', 'runs')} of {printable(found.id)}: {shown}?")
     before = {"id": found.id, "pool": found.pool, "task": found.task, "line": found.line, "condition": found.condition}
     with audit.recorded(verb="backfill_schedule", target=f"{found.pool}/{found.id}", before=before) as act:
         made = control.backfill_schedule(found.id, *times, pool=found.pool, who=act.who)
@@ -75,7 +75,8 @@ def _backfill(found: ScheduleDetail, *, as_json: bool, yes: bool, since: str, un
     if as_json:
         yield to_json({"id": found.id, "pool": found.pool, "created": made.created, "existed": made.existed})
     else:
-        yield f"{made.created:,} runs of {printable(found.id)} were created; {made.existed:,} existed already."
+        created = counted(made.created, f"run of {printable(found.id)} was", f"runs of {printable(found.id)} were")
+        yield f"{created} created; {made.existed:,} existed already."
 
 
 def _task(answer: bool | str) -> str:

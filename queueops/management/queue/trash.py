@@ -9,7 +9,7 @@ from queueops import control, inspect
 from queueops.inspect.store import open_reader
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
-from queueops.management.queue.formatting import printable, table, to_json
+from queueops.management.queue.formatting import counted, printable, table, to_json
 from queueops.management.queue.lookup import check_pool
 
 
@@ -29,7 +29,8 @@ def trash(*, pool: str, empty: bool, yes: bool, as_json: bool, **_: Any) -> Iter
 def _emptied(held: dict[str, int], *, yes: bool, as_json: bool) -> Iterator[str]:
     if held and not yes:
         pools = ", ".join(map(printable, held))
-        confirm(f"Delete {sum(held.values()):,} tasks in the trash for good (pools: {pools})? They cannot be restored.")
+        number = counted(sum(held.values()), "task", "tasks")
+        confirm(f"Delete {number} in the trash for good (pools: {pools})? This cannot be undone.")
     counts: dict[str, int] = {}
     for name, count in held.items():
         with audit.recorded(verb="empty_trash", target=name, pool=name, before={"tasks": count}) as act:
@@ -40,4 +41,5 @@ def _emptied(held: dict[str, int], *, yes: bool, as_json: bool) -> Iterator[str]
         yield "The trash is empty."
     else:
         for name, count in counts.items():
-            yield f"{count:,} tasks in the trash of the pool {printable(name)} were deleted for good."
+            of = f"in the trash of the pool {printable(name)}"
+            yield f"{counted(count, f'task {of} was', f'tasks {of} were')} deleted for good."
