@@ -17,7 +17,7 @@ from queueops.control.verbs import BULK, ON_TASKS, OTHERS, VERBS
 from queueops.control.verbs import Verb as Known
 from queueops.inspect import TaskDetail, TaskFacts
 from queueops.model.allowed import refused_verbs
-from queueops.model.states import FINISHED, TERMINAL, State, table
+from queueops.model.states import State, states_of, table
 
 Call = Callable[..., Any]
 
@@ -175,11 +175,11 @@ def _known(verb: str) -> Known:
 
 
 def offered(state: str, may: frozenset[str], kind: str = "") -> list[Action]:
-    """The actions for selected rows: those that state and kind (any, if none is chosen) and the user may do."""
-    ended = [table().actions.get(each, ()) for each in TERMINAL] if state == FINISHED else []
-    permitted = set(ended[0]).intersection(*ended) if ended else table().actions.get(state, ()) if state else BULK
-    found = set(permitted).difference(refused_verbs(kind, {"s": state}))
-    can_interrupt = "cancel" in found and (not state or state in table().under_way)
+    """The actions for selected rows: those that each state and kind (any, if none is chosen) and the user may do."""
+    chosen = states_of(state) if state else ()
+    permitted = set(BULK).intersection(*(table().actions.get(each, ()) for each in chosen))
+    found = permitted.difference(*(refused_verbs(kind, {"s": each}) for each in chosen or ("",)))
+    can_interrupt = "cancel" in found and (not chosen or any(each in table().under_way for each in chosen))
     found = found | {"interrupt"} if can_interrupt else found - {"interrupt"}
     return [ACTIONS[verb] for verb in BULK if verb in found and ACTIONS[verb].permission in may]
 

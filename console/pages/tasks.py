@@ -27,7 +27,7 @@ from queueops.inspect import FilterError, TaskList, TaskQuery
 from queueops.inspect.filter_text import has_field
 from queueops.inspect.selection import Extent, extent_of
 from queueops.model.explained import explained
-from queueops.model.states import FINISHED, State
+from queueops.model.states import State
 
 LIMIT = 50
 MOST_TYPED = 1000
@@ -116,9 +116,9 @@ def _permitted(request: HttpRequest, choice: Choice, action: Action) -> Choice:
 
 
 def whole_actions(query: TaskQuery, may: frozenset[str]) -> list[tuple[Action, str]]:
-    """The bulk actions and their URLs; only for a filter by state, as no verb fits all states."""
+    """The bulk actions and their URLs; only for a filter by states, as no verb fits all states."""
     state = query.state or (State.FAILED if query.error else "")
-    if state in ("", FINISHED) or query.id or query.contains:
+    if not state or query.id or query.contains:
         return []
     return [(action, url(f"tasks-all-{action.verb}", query.params())) for action in offered(state, may, query.kind)]
 

@@ -22,6 +22,8 @@ FEW = 4
 SHORTEST = 2
 TOKEN = re.compile(r'(?:^|(?<=[\s(]))(-?)([^\s()":=<>]*)(?:(:|=|>=|<=|>|<)"?([^()"\s]*))?$')
 COUNTED = ("state", "name", "lane", "pool", "kind", "tag")
+SEVERAL = ("state", "kind")
+"""Fields that may have several values, with commas between them."""
 SPANS = ("30s", "10m", "1h", "1d")
 
 
@@ -43,7 +45,8 @@ def options(text: str) -> list[Option]:
         return [Option(begin, *each) for each in _fields(field.lower())][:MOST]
     if (field := field.lower()) not in FIELDS:
         return []
-    values = _values(field, part)
+    before, comma, part = part.rpartition(",") if field in SEVERAL else ("", "", part)
+    values = [(f"{before}{comma}{value}", about) for value, about in _values(field, part)]
     return [Option(begin, _written(field, operator, value), about) for value, about in values][:MOST]
 
 

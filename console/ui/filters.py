@@ -19,6 +19,7 @@ from console.ui.state_badges import label as state_label
 from queueops import inspect
 from queueops.inspect import TaskQuery
 from queueops.inspect.filter_text import conditions
+from queueops.model.states import states_of
 
 LABELS: dict[str, str | Promise] = {
     "state": _("State"),
@@ -109,13 +110,19 @@ def address(query: TaskQuery, **changed: str) -> str:
 
 
 def _facet(query: TaskQuery, name: str, counted: list[tuple[str, int | None]]) -> Facet:
-    chosen = getattr(query, name)
     values = [_value(query, name, text, count) for text, count in counted if text]
-    if chosen and all(text != chosen for text, _count in counted):
-        values.insert(0, _value(query, name, chosen, None))
+    known = dict(counted)
+    values[:0] = [_value(query, name, text, None) for text in _chosen(query, name) if text not in known]
     return Facet(name, str(LABELS[name]), tuple(values))
 
 
+def _chosen(query: TaskQuery, name: str) -> tuple[str, ...]:
+    """The values of a facet that the filter has: of states it may have several."""
+    value = getattr(query, name)
+    return states_of(value) if value and name == "state" else (value,) if value else ()
+
+
 def _value(query: TaskQuery, name: str, text: str, count: int | None) -> Value:
-    chosen = getattr(query, name) == text
-    return Value(text, count, address(query, **{name: "" if chosen else text}), chosen)
+    chosen = _chosen(query, name)
+    left = ",".join(each for each in chosen if each != text) if text in chosen else text
+    return Value(text, count, address(query, **{name: left}), text in chosen)

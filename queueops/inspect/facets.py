@@ -9,7 +9,7 @@ from typing import Any
 from queueops.inspect.query import TaskQuery, fits
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model import kinds
-from queueops.model.states import FINISHED, TERMINAL, table
+from queueops.model.states import states_of, table
 from queueops.redis.query_replies import text
 from queueops.redis.reader import Argument
 
@@ -54,8 +54,8 @@ def count_in(query: TaskQuery, counted: Facets) -> int | None:
     """The number of matching tasks by the count of a facet within the others; None if no counter knows it."""
     for facet, chosen in query.params().items():
         counts = dict(counted.get(facet, ()))
-        if facet == "state" and chosen == FINISHED and None not in (ended := [counts.get(state) for state in TERMINAL]):
-            return sum(filter(None, ended))
+        if facet == "state" and None not in (each := [counts.get(state) for state in states_of(chosen)]):
+            return sum(filter(None, each))
         none = 0 if facet == "kind" and None not in counts.values() else None  # kinds without tasks are left out
         if (known := counts.get(chosen, none)) is not None:
             return known

@@ -12,7 +12,7 @@ from queueops.inspect.filter_syntax import All, Either, Node, Not, Term, refuse
 from queueops.inspect.filter_values import Bounds
 from queueops.model.explained import advised
 from queueops.model.sentences import say
-from queueops.model.states import FINISHED, State, table
+from queueops.model.states import FINISHED, TERMINAL, State, states_of
 
 Condition = bool | list[Any]
 """A condition as the store reads it: a list of an operator and its operands. A truth value holds for all tasks."""
@@ -30,7 +30,7 @@ class Field(NamedTuple):
 
 
 FIELDS: dict[str, Field] = {
-    "state": Field("s", "state:failed", say("state of the task; finished: all ended ones")),
+    "state": Field("s", "state:failed", say("state of the task, or several between commas; finished: all ended ones")),
     "name": Field("n", "name:shop.*", say("name of the task")),
     "lane": Field("l", "lane:bulk", say("lane")),
     "pool": Field("pool", "pool:mail", say("pool")),
@@ -59,7 +59,7 @@ FIELDS: dict[str, Field] = {
 WORDS = {
     **dict.fromkeys(("startable", "ready", "queued"), str(State.PENDING)),
     **dict.fromkeys(("running", "active", "started"), str(State.LOCKED)),
-    **dict.fromkeys(("retrying", "backing_off"), str(State.RESTART)),
+    **dict.fromkeys(("retry", "retrying", "backing_off"), str(State.RESTART)),
     **dict.fromkeys(("delayed",), str(State.POSTPONED)),
     **dict.fromkeys(("done", "completed"), str(State.SUCCEEDED)),
     **dict.fromkeys(("dead", "error"), str(State.FAILED)),
@@ -100,17 +100,25 @@ def check(term: Term) -> None:
         refuse(term.at, error.reason)
 
 
-def known_state(term: Term) -> Term:
-    """The term with the state's own name. Raises FilterError."""
+def known_states(term: Term) -> Term:
+    """The term with the own names of its states. Raises FilterError."""
     try:
-        return term._replace(value=state_named(term.value))
+        return term._replace(value=states_named(term.value))
     except FilterError as error:
         refuse(term.at, error.reason)
 
 
-def state_named(word: str) -> str:
-    """The state of this name, or of another word for it. Raises FilterError."""
-    known = tuple(map(str, table().states))
+def states_named(words: str) -> str:
+    """The own names of the states that these words name, with commas between them. Raises FilterError."""
+    each = [word.strip() for word in words.split(",") if word.strip()] or [words]
+    named = {state for word in each for state in states_of(_state_named(word))}
+    if named == set(TERMINAL):
+        return FINISHED
+    return ",".join(state for state in states_of("") if state in named)
+
+
+def _state_named(word: str) -> str:
+    known = states_of("")
     if word in (FINISHED, *known):
         return word
     if word in WORDS:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from queueops.errors import FilterError
 from queueops.inspect.filter_fields import FIELDS as FIELDS
 from queueops.inspect.filter_fields import Field as Field
-from queueops.inspect.filter_fields import check, known_state
+from queueops.inspect.filter_fields import check, known_states
 from queueops.inspect.filter_syntax import LONGEST as LONGEST
 from queueops.inspect.filter_syntax import All, Either, Node, Not, Term, parsed, refuse, terms, written
 from queueops.model.sentences import say
@@ -84,21 +84,33 @@ def tree(text: str) -> Node:
 
 
 def _checked(node: Node) -> Node:
-    """The tree with valid terms: several values after commas are alternatives, a state has its own name."""
+    """The tree with valid terms: several values after commas are alternatives, states have their own names.
+
+    Alternatives that are states become one term: their indexes are walked as one.
+    """
     match node:
         case Not(of):
             return Not(_checked(of))
         case All(parts):
             return All(tuple(_checked(part) for part in parts))
         case Either(parts):
-            return Either(tuple(_checked(part) for part in parts))
+            return _joined([_checked(part) for part in parts])
+        case Term(field="state"):
+            check(node)
+            return known_states(node)
         case Term():
             check(node)
-            if node.field not in ("state", "kind"):
-                return node
-            values = [node._replace(value=value) for value in node.value.split(",") if value]
-            named = tuple(known_state(term) if term.field == "state" else term for term in values)
-            return named[0] if len(named) == 1 else Either(named)
+            values = [value for value in node.value.split(",") if value] if node.field == "kind" else []
+            return _joined([node._replace(value=value) for value in values or [node.value]])
+
+
+def _joined(parts: list[Node]) -> Node:
+    """What matches one of these parts."""
+    states = [part for part in parts if isinstance(part, Term) and part.field == "state"]
+    if len(states) > 1:
+        whole = known_states(states[0]._replace(value=",".join(term.value for term in states)))
+        parts = [whole, *(part for part in parts if part not in states)]
+    return parts[0] if len(parts) == 1 else Either(tuple(parts))
 
 
 def _is_facet(term: Term) -> bool:

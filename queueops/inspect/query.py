@@ -9,9 +9,9 @@ import msgspec
 
 from queueops.errors import FilterError
 from queueops.inspect import filter_text
-from queueops.inspect.filter_fields import Condition, condition, state_named
+from queueops.inspect.filter_fields import Condition, condition, states_named
 from queueops.model.sentences import say
-from queueops.model.states import FINISHED, TERMINAL
+from queueops.model.states import states_of
 
 FACETS = ("state", "name", "pool", "lane", "kind", "tag", "error", "id", "contains")
 PARAMETERS = (*FACETS, "q")
@@ -22,7 +22,7 @@ LONGEST = 200
 
 
 class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A filter: every facet that is not empty must match. `error` is a fingerprint.
+    """A filter: every facet that is not empty must match. `error` is a fingerprint, `state` may be several with commas.
 
     `contains` is a text in the id or in the arguments, which are searched as the compact JSON that the store has. `q`
     has conditions that no index has, in the grammar of `parse_filter`.
@@ -48,7 +48,7 @@ class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
         """The filter with the state's own name, if every facet is valid; raises FilterError with advice."""
         if self.q:
             return self._with_text()
-        if self.state and (state := state_named(self.state)) != self.state:
+        if self.state and (state := states_named(self.state)) != self.state:
             return msgspec.structs.replace(self, state=state).checked()
         for facet, value in self.params().items():
             if len(value) > LONGEST and facet != "q":
@@ -88,11 +88,7 @@ class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
         if self.contains:
             reason = say("an action on all tasks cannot search for a text; select tasks of the list.")
             raise FilterError(reason=reason)
-        found = self.checked()
-        if found.state == FINISHED:
-            reason = say("an action on all tasks needs one state: write one of %(states)s.", states=", ".join(TERMINAL))
-            raise FilterError(reason=reason)
-        return found
+        return self.checked()
 
     def params(self) -> dict[str, str]:
         """The facets that are set, and `q`, as parameters of a URL."""
@@ -108,5 +104,5 @@ def parse_filter(text: str) -> TaskQuery:
 
 
 def fits(wanted: str, state: str) -> bool:
-    """Whether a task in this state is among those of a filter's state; an empty one has all."""
-    return wanted in ("", state) or (wanted == FINISHED and state in TERMINAL)
+    """Whether a task in this state is among those of a filter's states; an empty text has all."""
+    return wanted in ("", state) or state in states_of(wanted)

@@ -240,6 +240,13 @@ def actions_of(kind: str, state: str) -> tuple[str, ...]:
     return verbs if kind not in CONTAINERS else tuple(verb for verb in verbs if verb not in _OF_WHAT_IS_CLAIMED)
 
 
+def states_of(wanted: str) -> tuple[str, ...]:
+    """The states that a filter asks for: one, several with commas between them, FINISHED, or all if it is empty."""
+    if not wanted:
+        return tuple(map(str, table().states))
+    return tuple(map(str, TERMINAL)) if wanted == FINISHED else tuple(wanted.split(","))
+
+
 def states_allowing(verb: str) -> tuple[str, ...]:
     """The states that permit an operator's ``verb``."""
     return tuple(state for state, verbs in table().actions.items() if verb in verbs)

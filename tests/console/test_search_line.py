@@ -63,6 +63,18 @@ def test_a_filter_is_one_text_with_chips_and_old_addresses_fill_the_same_field(o
     assert (shop.state("failed"), shop.state("runs")) == ("pending", "locked")
     entry = AuditEntry.objects.latest("pk")
     assert (entry.verb, entry.filter) == ("retry", {"state": "failed", "q": "name:shop.*"})
+    several = operator.get("/ops/tasks/?q=(state:failed or state:running)").content.decode()
+    assert "<title>Tasks: running, failed" in several
+    assert 'value="state:locked,failed"' in several
+    chosen = re.findall(r'data-key="(\w+)" href="([^"]*)" aria-current="true"', several)
+    assert chosen == [("locked", "/ops/tasks/?state=failed"), ("failed", "/ops/tasks/?state=locked")]
+    assert "waits-1" not in several
+    assert (
+        "/ops/tasks/_all_cancel?state=pending%2Clocked"
+        in operator.get("/ops/tasks/?state=ready,running").content.decode()
+    )
+    operator.post("/ops/tasks/_all_cancel?state=postponed,pending", {"confirmed": "12", "reason": "too late"})
+    assert (shop.state("waits-1"), shop.state("runs")) == ("cancelled", "locked")
     wrong = operator.get("/ops/tasks/?q=stat:failed lane:a")
     assert wrong.status_code == 400
     assert "stands between quotes; did you mean &#x27;state&#x27;" in wrong.content.decode()
@@ -84,6 +96,7 @@ def test_fields_and_values_with_their_counts_are_offered_for_the_text_before_the
     remember(lane, "Trödel & Söhne")
     assert offered("lane:tröd") == [(f"lane:{lane}", "aggr:Trödel & Söhne, 1")]
     assert offered("state:fail") == [("state:failed", "1")]
+    assert offered("state:locked,fail") == [("state:locked,failed", "1")]
     assert offered("tag:") == [("tag:vip", "1")]
     assert offered("shop.ch") == [("name:shop.charge", "1")]
     assert offered("error:time") == [("error:TimeoutError", "1")]

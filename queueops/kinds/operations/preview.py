@@ -11,7 +11,7 @@ from queueops.inspect.query import TaskQuery
 from queueops.inspect.store import open_reader
 from queueops.inspect.tasks import Walked, walks, wanted_fields
 from queueops.model.sentences import Sentence
-from queueops.model.states import states_allowing
+from queueops.model.states import states_allowing, states_of
 from queueops.model.stored_sentences import Stored, recognized
 from queueops.redis.query_replies import text, whole
 
@@ -65,7 +65,10 @@ def operation_preview(verb: str, query: TaskQuery, *, asked_ms: int) -> Operatio
 
 def indexes_of(verb: str, walked: Walked) -> tuple[str, ...]:
     """The indexes that an operation of a verb walks, one after the other."""
-    return tuple(f"state:{state}" for state in states_allowing(verb)) if walked.suffix == "*" else (walked.suffix,)
+    if walked.suffix == "*":
+        return tuple(f"state:{state}" for state in states_allowing(verb))
+    field, _, states = walked.suffix.partition(":")
+    return tuple(f"state:{state}" for state in states_of(states)) if field == "state" else (walked.suffix,)
 
 
 def _arguments(verb: str, query: TaskQuery, pool: str, walked: Walked, asked_ms: int) -> list[str | int]:

@@ -9,7 +9,7 @@ from queueops.errors import BrokerUnavailable
 from queueops.inspect.detail import TaskDetail, brief
 from queueops.inspect.detail import task as find_task
 from queueops.model.sentences import Sentence, join, say, say_n
-from queueops.model.states import CONTAINERS, TERMINAL, State
+from queueops.model.states import CONTAINERS, TERMINAL, State, states_of
 
 _FAILS = say("A part of a chain, a group or an iterator then counts as failed there.")
 _ALONE = say("A part that runs again alone does not change its parent task.")
@@ -32,8 +32,8 @@ _POLICIES = {
 
 
 def rule(verb: str, state: str) -> str:
-    """The rule of a verb for many tasks in one state, or in any (empty)."""
-    if verb == "retry" and state not in ("", State.SUCCEEDED):
+    """The rule of a verb for many tasks in the states of a filter."""
+    if verb == "retry" and State.SUCCEEDED not in states_of(state):
         return _ALONE
     return REACHING.get(verb, "")
 

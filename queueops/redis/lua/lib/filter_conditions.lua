@@ -7,10 +7,16 @@ local WORDS_IN = { 'n', 'tg', 'l', 'w' }
 
 fresh.conditions = TABLE
 
+-- Whether a state is among those of a filter: one, several with commas between them, or `finished`.
+function lib.is_among(state, wanted)
+  if state == wanted then return true end
+  return wanted == 'finished' and CLASS[state] == 'terminal' or string.find(',' .. wanted .. ',', ',' .. state .. ',', 1, true) ~= nil
+end
+
 -- Whether the value of a record's field is the one that a filter wants.
 function lib.fits(field, value, wanted)
   value = value or DEFAULTS[field] or ''
-  if field == 's' and wanted == 'finished' then return CLASS[value] == 'terminal' end
+  if field == 's' then return lib.is_among(value, wanted) end
   if field == 'a' then return string.find(value, wanted, 1, true) ~= nil end
   if field ~= 'tg' then return value == wanted end
   return string.find(',' .. value .. ',', ',' .. wanted .. ',', 1, true) ~= nil

@@ -1,5 +1,5 @@
 -- The values by which a task list can be filtered. The indexes and counters give the number of tasks of each.
---@needs task_counts
+--@needs filter_conditions task_counts
 
 local function without(whole, part)
   local rest = {}
@@ -11,7 +11,7 @@ local function in_state(sizes, state)
   if CLASS[state] then return sizes[state] end
   local sum = 0
   for each, size in pairs(sizes) do
-    if state ~= 'finished' or CLASS[each] == 'terminal' then sum = sum + size end
+    if state == '' or lib.is_among(each, state) then sum = sum + size end
   end
   return sum
 end

@@ -2,11 +2,11 @@
 --@needs list_row
 
 local function keys_of(suffix)
-  local finished = suffix == 'state:finished'
-  if suffix ~= '*' and not finished then return { P .. ':' .. suffix } end
+  local wanted = suffix == '*' and '' or string.match(suffix, '^state:(.*)$')
+  if not wanted then return { P .. ':' .. suffix } end
   local keys = {}
-  for state, class in pairs(CLASS) do
-    if not finished or class == 'terminal' then keys[#keys + 1] = P .. ':state:' .. state end
+  for state in pairs(CLASS) do
+    if wanted == '' or lib.is_among(state, wanted) then keys[#keys + 1] = P .. ':state:' .. state end
   end
   return keys
 end

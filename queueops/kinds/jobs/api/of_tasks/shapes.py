@@ -79,7 +79,8 @@ class Paged(BaseModel):
 
 
 Facet = Annotated[str, WithJsonSchema({"type": "string", "maxLength": 200, "pattern": "^[^#]*$"})]
-State = Annotated[str, WithJsonSchema({"type": "string", "enum": ["", FINISHED, *map(str, table().states)]})]
+_STATE = f"({'|'.join(map(str, table().states))})"
+State = Annotated[str, WithJsonSchema({"type": "string", "pattern": f"^({FINISHED}|{_STATE}(,{_STATE})*)?$"})]
 Free = Annotated[str, WithJsonSchema({"type": "string", "format": "filter"})]
 """A text with a grammar that JSON Schema cannot describe."""
 
