@@ -11,8 +11,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console.models import ErrorTriage
-from queueops import inspect
-from queueops.errors import QueueOpsError
 from queueops.inspect import ErrorRow, HistoryMark
 
 NEW, REGRESSED, ONGOING, RESOLVED = "new", "regressed", "ongoing", "resolved"
@@ -31,8 +29,6 @@ FILTERS: dict[str, str | Promise] = {
     RESOLVED: _("resolved"),
 }
 """The filters of the list; open errors are neither muted nor resolved."""
-RELEASE_AGE_S = 60.0
-"""So old the reading of the releases may be."""
 
 
 class ErrorGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,23 +99,14 @@ class ErrorGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def grouped(rows: Iterable[ErrorRow]) -> list[ErrorGroup]:
-    """The groups of these rows, the latest failure first; it asks the database and, for the releases, the store."""
+    """The groups of these rows, the latest failure first, with what the database has of them."""
     of_each: dict[str, list[ErrorRow]] = {}
     for row in sorted(rows, key=lambda row: -row.last_ms):
         of_each.setdefault(row.fingerprint, []).append(row)
     if not of_each:
         return []
     noted = {each.fingerprint: each for each in ErrorTriage.objects.filter(fingerprint__in=of_each)}
-    releases = _releases()
-    return [_group(tuple(each), releases, noted.get(fingerprint)) for fingerprint, each in of_each.items()]
-
-
-def _releases() -> list[HistoryMark]:
-    """The releases that are known, the newest first; none if the history cannot be read."""
-    try:
-        return [mark for mark in inspect.series("14d", max_age_s=RELEASE_AGE_S).marks if mark.kind == "version"]
-    except QueueOpsError:  # the errors themselves are shown all the same
-        return []
+    return [_group(tuple(each), noted.get(fingerprint)) for fingerprint, each in of_each.items()]
 
 
 def facts(group: ErrorGroup) -> Mapping[str, Any]:
@@ -127,9 +114,9 @@ def facts(group: ErrorGroup) -> Mapping[str, Any]:
     return {name: getattr(group, name) for name in ("resolved_ms", "muted_until_ms", "assignee")}
 
 
-def _group(rows: tuple[ErrorRow, ...], releases: list[HistoryMark], noted: ErrorTriage | None) -> ErrorGroup:
+def _group(rows: tuple[ErrorRow, ...], noted: ErrorTriage | None) -> ErrorGroup:
     first, last = min(row.first_ms for row in rows), rows[0].last_ms
-    release = next((mark for mark in releases if mark.pool in ("", *(row.pool for row in rows))), None)
+    release = max((row.release for row in rows if row.release), key=lambda mark: mark.at_ms, default=None)
     is_new = release is not None and first >= release.at_ms
     resolved_ms = noted.resolved_ms if noted else None
     state = NEW if is_new else ONGOING

@@ -10,6 +10,7 @@ from typing import ClassVar
 from msgspec.structs import force_setattr
 
 from queueops.inspect.answers import Answer, Listing, broken_pools
+from queueops.inspect.marks import HistoryMark, release_of
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader
 from queueops.model import stored_sentences
@@ -22,6 +23,8 @@ from queueops.redis.reader import Reader
 
 MOST = 200
 LONGEST_TITLE = 200
+RELEASES_MS = 14 * 86_400_000
+"""So far back a list of errors looks for the newest release."""
 _TYPE = re.compile(r'"type":\s*"((?:[^"\\]|\\.)*)"')
 _MESSAGE = re.compile(r'"message":\s*"((?:[^"\\]|\\.)*)')
 
@@ -58,6 +61,7 @@ class ErrorRow(Answer, frozen=True, kw_only=True):
     last_ms: int
     sample_id: str
     muted_until_ms: int | None = None  # until then its failures raise no alarm
+    release: HistoryMark | None = None  # of the workers of its pool, the newest within 14 days; in the list of errors
 
     TEXTS: ClassVar = ("type",)
     TEXTS_OF_TASKS: ClassVar = ("message",)
@@ -72,19 +76,31 @@ def errors(limit: int = 50) -> Listing[ErrorRow]:
     """The error groups of all pools, the latest first."""
     reader = open_reader()
     limit = max(1, min(limit, MOST))
-    rows = error_rows(reader, reader.pools(), limit)
+    rows = error_rows(reader, reader.pools(), limit, RELEASES_MS)
     return Listing(rows, broken_pools(reader.broken, reader.silent))
 
 
-def error_rows(reader: Reader, pools: Iterable[str], limit: int) -> list[ErrorRow]:
-    """The error groups of these pools, the latest first."""
-    replies = reader.ask("errors", dict.fromkeys(pools, (limit,)))
-    found = [(pool, *row) for pool, rows in replies.items() for row in rows]
+def error_rows(reader: Reader, pools: Iterable[str], limit: int, releases_ms: int = 0) -> list[ErrorRow]:
+    """The error groups of these pools, the latest first; with the newest release of the last `releases_ms`."""
+    replies = reader.ask("errors", dict.fromkeys(pools, (limit, releases_ms)))
+    found = [
+        (pool, *row, release)
+        for pool, (rows, *starts) in replies.items()
+        for release in (release_of(pool, *starts) if starts else None,)
+        for row in rows
+    ]
     found.sort(key=lambda row: whole(row[2]), reverse=True)
     return [error_row(*row) for row in found[:limit]]
 
 
-def error_row(pool: str, fingerprint: bytes, last: bytes, flat: Iterable[bytes], failed: int) -> ErrorRow:
+def error_row(
+    pool: str,
+    fingerprint: bytes,
+    last: bytes,
+    flat: Iterable[bytes],
+    failed: int,
+    release: HistoryMark | None = None,
+) -> ErrorRow:
     """One error group, as the store tells it."""
     fields, last_ms = texts(flat), whole(last)
     kind, _, message = fields.get("title", "").partition(": ")
@@ -100,6 +116,7 @@ def error_row(pool: str, fingerprint: bytes, last: bytes, flat: Iterable[bytes],
         last_ms=last_ms,
         sample_id=fields.get("sample", ""),
         muted_until_ms=maybe_whole(fields.get("muted")),
+        release=release,
     )
 
 

@@ -1,27 +1,21 @@
 """Marks of the history: alarms that began and ended, workers that started, and new versions of them.
 
-A watchdog calls `seen` and keeps what it answers. `series` answers them with its points.
+`series` answers them with its points.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar
 
 from queueops.inspect.answers import Answer
-from queueops.inspect.snapshot import WORKERS, pools_and_alarms
-from queueops.inspect.store import open_reader
-from queueops.model.marks import BEGUN, ENDED, START, Condition, Mark, Seen, decode
+from queueops.model.marks import BEGUN, ENDED, START, Mark, decode
 from queueops.model.sentences import say
-from queueops.model.stored_sentences import Stored, packed
-from queueops.redis.query_replies import Beat, whole
+from queueops.model.stored_sentences import Stored
 
 MOST = 100
 """Marks of a pool and a range that one call reads, of alarms and of starts each; the newest."""
-RECENT_MS = 3_600_000
-"""Starts of workers that a watchdog reports when it begins: those of the last hour."""
 VERSION = "version"
 MINUTE_MS = 60_000
 
@@ -88,22 +82,6 @@ def _starts(pool: str, found: Sequence[tuple[int, Mark]], last: Mark | None) -> 
         yield HistoryMark(at_ms=minute * MINUTE_MS, kind=START, text=told, pool=pool)
 
 
-def seen(pool: str) -> Seen:
-    """What the watchdog keeps of a pool: its alarms now, and the workers that started within an hour."""
-    reader = open_reader()
-    glance = reader.glance([pool], WORKERS)
-    _pools, alarms = pools_and_alarms(reader, [pool], glance)
-    beats = [beat for each in glance.values() for beat in each.beats]
-    since = max((beat.beat_ms for beat in beats), default=round(time.time() * 1000)) - RECENT_MS
-    return Seen(
-        conditions=[Condition(alarm.key, alarm.text, alarm.level, packed(alarm.text)) for alarm in alarms],
-        starts=[_start(pool, beat) for beat in beats if whole(beat.fields.get("started")) >= since],
-    )
-
-
-def _start(pool: str, beat: Beat) -> Mark:
-    field = beat.fields.get
-    version = field("version", "")
-    # The find box reads the host and the process out of this text: see `redis/lua/look_up.lua`.
-    text = f"Worker {field('host', '')} process {field('pid', '')} of pool {pool} started, version {version}."
-    return Mark(START, beat.id, text, at_ms=whole(field("started")), version=version, names=field("names_hash", ""))
+def release_of(pool: str, starts: Sequence[Any], before: Sequence[Any]) -> HistoryMark | None:
+    """The newest release among these starts of workers, the newest first, and the last start before them."""
+    return next((mark for mark in marks_of({pool: [(), starts, before]}) if mark.kind == VERSION), None)

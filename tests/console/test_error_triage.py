@@ -10,7 +10,7 @@ from django.test import Client
 
 from console.models import AuditEntry
 from queueops import inspect
-from queueops.inspect import HistoryMark
+from queueops.model.marks import START, Mark
 from queueops.redis.broker import get_broker
 from tests.kernel.desk import Desk
 from tests.support.waiting import wait_until
@@ -97,21 +97,18 @@ def test_an_error_is_muted_assigned_and_noted(desks: list[Desk], operator: Clien
     assert (listed(operator), listed(operator, "mine")) == (1, 0)
 
 
-def test_an_error_is_new_since_the_release_before_its_first_failure(
-    desks: list[Desk], operator: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_is_new_since_the_release_before_its_first_failure(desks: list[Desk], operator: Client) -> None:
+    def start(version: str, at_ms: int) -> None:
+        mark = Mark(START, f"w{version}", f"worker {version}", at_ms=at_ms, version=version, names="n")
+        desks[1].broker.keep_marks(desks[1].pool, (), (mark,))
+
     fail(desks[0], "a")
-    (group,) = inspect.errors()
-    series = inspect.series
-    for at_ms, state in ((group.first_ms - 1000, 1), (group.first_ms + 1000, 0)):
-        mark = HistoryMark(at_ms=at_ms, kind="version", text="Workers have the version 2.", pool="default")
-
-        def with_release(*words: str, mark: HistoryMark = mark, **named: object) -> inspect.Series:
-            from msgspec.structs import replace
-
-            return replace(series(*words, **named), marks=(mark,))  # type: ignore[arg-type]
-
-        monkeypatch.setattr(inspect, "series", with_release)
+    fail(desks[1], "b")
+    first_ms = min(row.first_ms for row in inspect.errors())
+    start("1", first_ms - 20 * 86_400_000)
+    assert listed(operator, "new") == 0
+    for version, at_ms, state in (("2", first_ms - 1000, 1), ("3", first_ms + 1000, 0)):
+        start(version, at_ms)
         assert listed(operator, "new") == state
         page = operator.get("/ops/errors/f1/").content.decode()
-        assert (f'href="/ops/?at={at_ms}">Workers have the version 2.' in page) is bool(state)
+        assert (f'href="/ops/?at={at_ms}">Workers of pool mail have the version {version};' in page) is bool(state)

@@ -13,7 +13,7 @@ from console.models import AuditEntry
 from queueops import inspect
 from queueops.alerts.rules import next_step
 from queueops.conf.alert_settings import AlertRule
-from queueops.inspect.marks import seen
+from queueops.inspect.new_marks import seen
 from queueops.management.queue.formatting import to_json
 from queueops.model.alerts import Incident, Line
 from queueops.model.contracts import Outcome

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from queueops import inspect, jobs, wf, workflow
-from queueops.inspect.marks import seen
+from queueops.inspect.new_marks import seen
 from queueops.model.contracts import Outcome
 from tests.inspecting.errors import stored
 from tests.inspecting.test_why import beat

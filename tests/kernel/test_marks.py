@@ -6,7 +6,7 @@ import pytest
 
 from queueops import inspect
 from queueops.inspect.alarm import Alarm, warning
-from queueops.inspect.marks import seen
+from queueops.inspect.new_marks import seen
 from queueops.model.marks import GONE_MS, KEPT_MS, MOST_MARKS, START, Condition, Mark
 from queueops.redis.broker import get_broker
 from queueops.watchdog.marks import EVERY_S, Marks

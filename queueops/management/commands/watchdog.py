@@ -16,7 +16,7 @@ from queueops.alerts import alerts_of
 from queueops.errors import QueueOpsError
 from queueops.errors.kinds import NotOffered
 from queueops.errors.refusals import LibraryRefused
-from queueops.inspect.marks import seen
+from queueops.inspect.new_marks import seen
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name
 from queueops.management.process_command import ProcessCommand

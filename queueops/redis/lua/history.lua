@@ -6,7 +6,7 @@
 -- Reply: two lists. For each step with one of these rows: its position (the first step of the first run is 0), a row for each
 --        series. Then marks and their times: of alarms, of starts, and the last start before the range.
 -- Transitions: none.
---@needs tolerant_reads
+--@needs starts tolerant_reads
 
 lib.tolerate()
 local runs, series, found, position = tonumber(ARGV[4]), {}, {}, 0
@@ -28,14 +28,9 @@ for run = 0, runs - 1 do
   end
 end
 
-local function marks_of(list, until_ms, since_ms, most)
-  return call('ZREVRANGEBYSCORE', P .. ':marks:' .. list, until_ms, since_ms, 'WITHSCORES', 'LIMIT', 0, most)
-end
-
 local marks = {}
 if ARGV[1] ~= '0' then
-  marks[1] = marks_of('alarms', ARGV[3], ARGV[2], ARGV[1])
-  marks[2] = marks_of('starts', ARGV[3], ARGV[2], ARGV[1])
-  marks[3] = marks_of('starts', '(' .. ARGV[2], '-inf', 1)
+  marks[1] = call('ZREVRANGEBYSCORE', P .. ':marks:alarms', ARGV[3], ARGV[2], 'WITHSCORES', 'LIMIT', 0, ARGV[1])
+  marks[2], marks[3] = lib.starts_between(ARGV[2], ARGV[3], ARGV[1])
 end
 return lib.told({ found, marks })
