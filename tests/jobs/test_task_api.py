@@ -22,6 +22,7 @@ from queueops.control import create_api_token
 from queueops.control.verbs import FREEING
 from queueops.kinds.jobs.api import wrong_tokens
 from queueops.kinds.jobs.api.authentication import ANYONE
+from queueops.kinds.jobs.api.of_tasks.acting import UNSEEN
 from queueops.kinds.jobs.api.of_tasks.shapes import OF_ALL
 from queueops.kinds.jobs.api_tokens import OF_JOBS, Scope
 from queueops.kinds.operations.control import VALUES
@@ -38,7 +39,7 @@ READS = ("tasks", "lanes", "workers", "errors", "schedules", "runs")
 VERBS: dict[str, tuple[Scope, dict[str, Any]]] = {
     "tasks": (Scope.PUSH, {"name": "shop.charge", "args": [4711], "pool": "default"}),
     "tasks/actions": (Scope.OPERATE, {"verb": "cancel", "ids": ["n"], "pool": SICK, "reason": "by hand"}),
-    "tasks/operations": (Scope.OPERATE, {"verb": "priority", "filter": "tag:red state:pending", "priority": 7}),
+    "tasks/operations": (Scope.VIEW, {"verb": "priority", "filter": "tag:red state:pending", "priority": 7}),
     "runs/actions": (Scope.OPERATE, {"verb": "suspend_runs", "ids": ["r"], "pool": SICK}),
     "lanes/actions": (Scope.CONFIGURE, {"verb": "set_lane", "lane": "narrow", "pool": SICK, "limit": 4}),
     "names/actions": (Scope.CONFIGURE, {"verb": "pause_name", "name": "tests.noop", "pool": SICK}),
@@ -105,7 +106,7 @@ def test_every_verb_needs_its_scope_is_done_and_audited_with_the_name_of_the_tok
 
 def test_a_verb_on_all_that_match_a_filter_is_done_by_workers_and_bounded(desk: Specimens) -> None:
     assert set(OF_ALL) == VALUES.keys() - FREEING
-    client = client_with("operate")
+    client = client_with("view", "operate")
     body = {"verb": "cancel", "filter": "state:pending tag:red", "reason": "by hand", "most": 1}
     status, answer = post(client, body, "tasks/operations")
     ((pool, id),) = ((each["pool"], each["id"]) for each in answer["operations"])
@@ -119,6 +120,23 @@ def test_a_verb_on_all_that_match_a_filter_is_done_by_workers_and_bounded(desk: 
     for wrong in ({"priority": 3}, {"verb": "release"}):
         assert post(client, body | wrong, "tasks/operations")[0] == 422, wrong
     assert post(client, {"verb": "delete", "filter": "state:failed"}, "tasks/operations")[0] == 403
+
+
+def test_a_token_that_may_not_view_learns_neither_whether_tasks_match_nor_their_states(desk: Specimens) -> None:
+    blind, seeing = client_with("operate", "destroy"), client_with("operate", "view")
+    for filter in ("tag:red state:pending", "tag:no-such", "colour:red"):
+        status, problem = post(blind, {"verb": "cancel", "filter": filter}, "tasks/operations")
+        assert (status, "does not have the scope view" in problem["detail"]) == (403, True), filter
+    assert post(client_with("view"), {"verb": "cancel", "filter": "tag:red"}, "tasks/operations")[0] == 403
+    for path, verb, id in (("tasks/actions", "release", "n"), ("runs/actions", "retry_runs", "r")):
+        ((told,), (seen,)) = (
+            post(client, {"verb": verb, "ids": [id], "pool": SICK}, path)[1]["rows"] for client in (blind, seeing)
+        )
+        assert told == {"id": id, "word": "REFUSED", "state": "", "detail": UNSEEN}
+        assert (seen["word"], seen["state"] != "", seen["detail"] not in ("", UNSEEN)) == ("REFUSED", True, True)
+    cancel = {"verb": "cancel", "ids": ["n"], "pool": SICK}
+    assert post(blind, cancel, "tasks/actions")[1]["rows"] == [{"id": "n", "word": "OK", "state": "", "detail": ""}]
+    assert get(seeing, "tasks/n", pool=SICK)["state"] == "cancelled"
 
 
 def test_the_scopes_of_jobs_reach_no_task_and_a_client_without_a_token_neither(desk: Specimens) -> None:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 from django.http import HttpRequest
+from msgspec.structs import replace
 from ninja.responses import Status
 
 from queueops import control, inspect
 from queueops.control.verbs import ON_TASKS
 from queueops.inspect.selection import extent_of
 from queueops.kinds.jobs.api.audit import recorded
-from queueops.kinds.jobs.api.authentication import Bearer
+from queueops.kinds.jobs.api.authentication import Bearer, client_of_request
 from queueops.kinds.jobs.api.idempotency import id_of_key
 from queueops.kinds.jobs.api.of_tasks import shapes
 from queueops.kinds.jobs.api.of_tasks.client import ANY, need, router, told
 from queueops.kinds.jobs.api.problems import KEY, Problem
 from queueops.kinds.jobs.api_tokens import Scope
+from queueops.model.contracts import Row
 from queueops.model.sentences import encodable
 from queueops.tasks.by_name import task_named
 
 OF_THE_CALL = ("verb", "ids", "pool")
+UNSEEN = "A token with the scope view is told the reason."
 
 
 @router.post(
@@ -49,7 +52,10 @@ def push(request: HttpRequest, given: shapes.NewTask) -> Any:
     "/tasks/actions", auth=ANY, response=shapes.Done, operation_id="act_on_tasks", summary="Perform a verb on tasks"
 )
 def act_on_tasks(request: HttpRequest, given: shapes.Verb) -> Any:
-    """Perform a verb on tasks. `word` is REFUSED where the state of a task does not allow it, with the reason."""
+    """Perform a verb on tasks. `word` is REFUSED where the state of a task does not allow it, with the reason.
+
+    State and reason are missing without the scope `view`.
+    """
     verb = ON_TASKS[given.verb]
     need(request, Scope.DESTROY if verb.destroys else Scope.OPERATE)
     values = given.model_dump(exclude=set(OF_THE_CALL), exclude_none=True)
@@ -57,7 +63,7 @@ def act_on_tasks(request: HttpRequest, given: shapes.Verb) -> Any:
     with told(request), recorded(request, verb.name, pool=given.pool, ids=given.ids) as act:
         act.reason = values.get("reason", "")
         act.rows = verb.act(given.ids, pool=given.pool, who=act.who, token=act.token, **values)
-        return {"rows": msgspec.to_builtins(act.rows, enc_hook=encodable)}
+        return _done(request, act.rows)
 
 
 @router.post(
@@ -70,10 +76,12 @@ def act_on_tasks(request: HttpRequest, given: shapes.Verb) -> Any:
 def act_on_all_tasks(request: HttpRequest, given: shapes.VerbOnAll) -> Any:
     """Begin a verb on all tasks that match a filter now. No operation begins where no task matches.
 
-    Workers perform it in parts. Its entry in the audit log can undo it.
+    Workers perform it in parts. Its entry in the audit log can undo it. The scope `view` is needed, too: the answer
+    tells which pools have tasks that match.
     """
     verb = ON_TASKS[given.verb]
     need(request, Scope.DESTROY if verb.destroys else Scope.OPERATE)
+    need(request, Scope.VIEW)
     values = given.model_dump(exclude={"verb", "filter", "most"}, exclude_none=True)
     _check_fields(verb.name, tuple(verb.takes), values)
     with told(request):
@@ -90,6 +98,13 @@ def act_on_all_tasks(request: HttpRequest, given: shapes.VerbOnAll) -> Any:
             act.operations = list(begun)
         places = [{"pool": pool, "id": id} for pool, id in begun]
         return {"operations": places, "missing": [str(each) for each in begun.broken]}
+
+
+def _done(request: HttpRequest, rows: Sequence[Row]) -> dict[str, Any]:
+    """What became of each task. A token that may not view tasks is not told their states."""
+    if Scope.VIEW not in client_of_request(request).scopes:
+        rows = [replace(row, state="", detail=UNSEEN if row.detail else "") for row in rows]
+    return {"rows": msgspec.to_builtins(rows, enc_hook=encodable)}
 
 
 def _check_fields(verb: str, takes: tuple[str, ...], values: dict[str, Any]) -> None:
@@ -110,7 +125,7 @@ def act_on_runs(request: HttpRequest, given: shapes.RunVerb) -> Any:
     with told(request), recorded(request, given.verb, pool=given.pool, ids=given.ids, reason=given.reason) as act:
         call = getattr(control, given.verb)
         act.rows = call(given.ids, pool=given.pool, reason=given.reason, who=act.who, token=act.token)
-        return {"rows": msgspec.to_builtins(act.rows, enc_hook=encodable)}
+        return _done(request, act.rows)
 
 
 LANES: dict[str, Callable[..., Any]] = {

@@ -263,7 +263,7 @@ class ScheduleVerb(Strict):
 
 
 class Row(BaseModel):
-    """What became of one task: OK, REPEAT, REFUSED, GONE or STALE; its state now; and why nothing changed."""
+    """What became of one task: OK, REPEAT, REFUSED, GONE or STALE. With the scope `view` its state, and the reason."""
 
     id: str
     word: str
