@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl
@@ -27,7 +27,7 @@ from console.ui.notices import notice
 from console.ui.render import page
 from queueops import inspect
 from queueops.errors import FilterError, QueueOpsError
-from queueops.inspect import TaskQuery
+from queueops.inspect import Count, TaskQuery
 from queueops.model.explained import explained
 
 MOST = 20
@@ -44,12 +44,12 @@ class ViewForm(forms.Form):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """A view in the navigation; without an index that has its tasks alone, it has no count."""
+    """A view in the navigation, with its count if one is known."""
 
     name: str
     url: str
     shared: bool
-    count: int | None = None
+    count: Count | None = None
 
 
 def index(request: HttpRequest) -> HttpResponse:
@@ -111,30 +111,30 @@ def may_change(view: SavedView, request: HttpRequest) -> bool:
 
 
 def address(view: SavedView) -> str:
-    """The URL of the list with the filter; the whole list, if this version cannot read the filter."""
-    with suppress(FilterError):
-        return filters.address(TaskQuery.from_params(view.query))
-    return filters.address(TaskQuery())
+    """The URL of the list with the filter."""
+    return filters.address(_filter(view))
 
 
 def in_navigation(request: HttpRequest, *, counted: bool) -> list[Shown]:
     """The views with their counts, which cost one round trip for all of them."""
     views = list(visible(request)[:MOST])
-    counts = _counts() if views and counted else {}
-    return [Shown(view.name, address(view), view.shared, _count(view.query, counts)) for view in views]
+    counts = _counts([_filter(view) for view in views]) if views and counted else [None] * len(views)
+    return [Shown(view.name, address(view), view.shared, count) for view, count in zip(views, counts, strict=True)]
 
 
-def _counts() -> Mapping[str, Any]:
+def _counts(queries: Sequence[TaskQuery]) -> Sequence[Count | None]:
+    """The counts that say something: none of the first candidates may match although others do."""
     with suppress(QueueOpsError):  # the page itself tells of an outage
-        return inspect.browse(TaskQuery(), "", 1, max_age_s=COUNTED_EVERY_S).facets
-    return {}
+        found = inspect.counts(queries, COUNTED_EVERY_S)
+        return [count if count and (count.exact or count.number) else None for count in found]
+    return [None] * len(queries)
 
 
-def _count(query: Mapping[str, str], counts: Mapping[str, Any]) -> int | None:
-    if len(query) != 1:
-        return None
-    ((facet, value),) = query.items()
-    return dict(counts.get(facet, ())).get(value)
+def _filter(view: SavedView) -> TaskQuery:
+    """The filter; that of all tasks, if this version cannot read it."""
+    with suppress(FilterError):
+        return TaskQuery.from_params(view.query)
+    return TaskQuery()
 
 
 def _own(request: HttpRequest, pk: int) -> SavedView:

@@ -6,6 +6,7 @@ from queueops.errors import FilterError
 from queueops.inspect.alarm import Alarm
 from queueops.inspect.alarms import bound_of
 from queueops.inspect.answers import Broken, Listing
+from queueops.inspect.counting import Count, counts
 from queueops.inspect.dead_follow_ups import DeadFollowUp, dead_follow_ups
 from queueops.inspect.detail import Beside, TaskDetail, raw, task
 from queueops.inspect.errors import ErrorRow, Failure, errors
@@ -188,6 +189,7 @@ __all__ = [
     "ChunksView",
     "CommandPage",
     "CommandRow",
+    "Count",
     "DeadFollowUp",
     "EditedChunk",
     "ErrorRow",
@@ -295,6 +297,7 @@ __all__ = [
     "chunks_named",
     "chunks_of",
     "commands",
+    "counts",
     "dead_commands",
     "dead_follow_ups",
     "destinations",

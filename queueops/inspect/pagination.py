@@ -16,6 +16,7 @@ T = TypeVar("T")
 Place = tuple[str, str, str]
 """(index, score, id) of a row; score and id are empty at the beginning."""
 Places = dict[str, Place]
+BEGIN: Place = ("", "", "")
 
 LONGEST = 20_000
 

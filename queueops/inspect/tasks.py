@@ -72,7 +72,7 @@ def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
     if query.id:
         return _one(reader, pools, query)
     places = _places(query, after, pools)
-    return _page(query, limit, places, reader.ask("page", _arguments(query, places, limit)), reader)
+    return _page(query, limit, places, reader.ask("page", page_arguments(query, places, limit)), reader)
 
 
 def search(query: TaskQuery, after: str, most: int = STEPS) -> SearchStep:
@@ -83,7 +83,7 @@ def search(query: TaskQuery, after: str, most: int = STEPS) -> SearchStep:
     seen = 0
     for _ in range(most):
         places = _places(query, after, pools)
-        page = _page(query, 1, places, reader.ask("page", _arguments(query, places, 1)), reader)
+        page = _page(query, 1, places, reader.ask("page", page_arguments(query, places, 1)), reader)
         if page.rows:
             return SearchStep(match=after, seen=seen, total=page.total)
         seen, after = seen + page.seen, page.next
@@ -118,7 +118,7 @@ def walks(query: TaskQuery) -> Walks:
     query = query.whole()
     reader = open_reader()
     pools = pools_of(reader, query.pool)
-    asked = _arguments(query, dict.fromkeys(pools, ("", "", "")), 0)
+    asked = page_arguments(query, dict.fromkeys(pools, pagination.BEGIN), 0)
     found = {
         pool: Walked(index := text(reply[0]), whole(reply[1]), _tells(query, index, pool))
         for pool, reply in reader.ask("page", asked).items()
@@ -172,7 +172,7 @@ def _browse(query: TaskQuery, after: str, limit: int, shown: Sequence[tuple[str,
     known = reader.pools()
     pools = pools_of(reader, query.pool)
     places = {} if query.id else _places(query, after, pools)
-    asked = _arguments(query, places, limit)
+    asked = page_arguments(query, places, limit)
     wanted = {pool: [id for its_pool, id in shown if its_pool == pool] for pool in known}
     counting = facet_arguments(query)
     replies = reader.ask("browse", {pool: _browsing(asked.get(pool, ()), counting, wanted[pool]) for pool in known})
@@ -233,7 +233,7 @@ def _browsing(page: Sequence[Argument], counting: Sequence[Argument], ids: Seque
 
 
 def _places(query: TaskQuery, after: str, pools: Sequence[str]) -> dict[str, pagination.Place]:
-    return pagination.read(after, pools, _indexes(query)) if after else dict.fromkeys(pools, ("", "", ""))
+    return pagination.read(after, pools, _indexes(query)) if after else dict.fromkeys(pools, pagination.BEGIN)
 
 
 def _page(
@@ -288,12 +288,15 @@ def _indexes(query: TaskQuery) -> list[str]:
     return [index for _, _, index in _facets(query, "") if index] or ["*"]
 
 
-def _arguments(query: TaskQuery, places: Mapping[str, pagination.Place], limit: int) -> dict[str, list[Argument]]:
+def page_arguments(
+    query: TaskQuery, places: Mapping[str, pagination.Place], limit: int, budget: int = 0
+) -> dict[str, list[Argument]]:
+    """The arguments of the function `page` for each pool."""
     indexes = _indexes(query)
     return {
         pool: [
             limit,
-            BUDGET,
+            budget or BUDGET,
             *place,
             len(indexes),
             *indexes,

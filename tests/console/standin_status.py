@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queueops import inspect
-from queueops.inspect import Alarm, OperationPreview, OperationWait, SearchStep, Status, TaskList, TaskQuery, status_of
+from queueops.inspect import (
+    Alarm,
+    Count,
+    OperationPreview,
+    OperationWait,
+    SearchStep,
+    Status,
+    TaskList,
+    TaskQuery,
+    status_of,
+)
 
 if TYPE_CHECKING:
     from tests.console.standin import World
@@ -25,6 +35,7 @@ class StatusWorld:
         monkeypatch.setattr(inspect, "status", self.status)
         monkeypatch.setattr(inspect, "search", self.search)
         monkeypatch.setattr(inspect, "browse", self.browse)
+        monkeypatch.setattr(inspect, "counts", self.counts)
         monkeypatch.setattr(inspect, "operation_waits", self.operation_waits)
         monkeypatch.setattr(inspect, "operation_preview", self.operation_preview)
 
@@ -41,6 +52,9 @@ class StatusWorld:
 
     def search(self, query: TaskQuery, after: str, most: int = 4) -> SearchStep:
         return SearchStep(seen=8000, total=8000)
+
+    def counts(self, queries: Sequence[TaskQuery], max_age_s: float = 0.0) -> tuple[Count, ...]:
+        return tuple(Count(number=2, exact=True) for _ in queries)
 
     def browse(
         self,

@@ -59,7 +59,7 @@ def test_a_view_is_saved_of_the_filter_counted_renamed_and_deleted(desk: Desk, o
     ]
 
 
-def test_all_counts_cost_one_reading_and_only_those_with_an_index_are_told(
+def test_all_counts_cost_one_reading_and_those_without_an_index_are_bounds(
     desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 600.0)  # a slow page reads no status of its own
@@ -74,10 +74,20 @@ def test_all_counts_cost_one_reading_and_only_those_with_an_index_are_told(
     for number in range(10):
         save(operator, f"view {number}", "tag=vip")
     save(operator, "two facets", "tag=vip&state=pending")
+    save(operator, "one text", "contains=order")
     assert trips() - without <= 2  # the list of pools, which most pages read anyway, and all counts
     page = operator.get("/ops/settings/").content.decode()
-    assert page.count('<span class="side-count">3</span>') == 10
-    assert "<span>two facets</span></a>" in page
+    assert page.count('<span class="side-count">3</span>') == 11
+    assert "<span>one text</span></a>" in page
+    monkeypatch.setattr("queueops.inspect.counting.MOST", 2)
+    monkeypatch.setattr("queueops.inspect.counting.LEAST", 2)
+    desk.settle(desk.lease())
+    desk.push("d", "e", tags=("vip",))
+    save(operator, "none of the newest", "tag=vip&q=attempts>5")
+    page = operator.get("/ops/settings/").content.decode()
+    bound = '<span class="side-count" title="The newest 2 of 4 tasks were looked at.">≥ 2</span>'
+    assert f"<span>two facets</span>{bound}" in page
+    assert "<span>none of the newest</span></a>" in page
 
 
 def test_a_shared_view_needs_a_permission_and_is_seen_by_all(desk: Desk, client_of: Callable[..., Client]) -> None:

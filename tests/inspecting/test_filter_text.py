@@ -6,12 +6,13 @@ import pytest
 
 from queueops import control, inspect
 from queueops.errors import FilterError
-from queueops.inspect import TaskQuery, parse_filter
+from queueops.inspect import Count, TaskQuery, parse_filter
 from queueops.inspect.redaction import concealing
 from queueops.model.contracts import Outcome
 from tests.inspecting.errors import stored
 from tests.inspecting.test_lists import ids
 from tests.kernel.desk import Desk
+from tests.support.monitoring import counted_trips
 
 FACETS = [
     ("state:failed name:shop.charge", TaskQuery(state="failed", name="shop.charge")),
@@ -197,3 +198,49 @@ def test_an_action_on_all_that_match_changes_these_alone(mixed: Desk) -> None:
     begun = inspect.operation(place[1], place[0])
     assert begun is not None
     assert begun.filter == {"state": "pending", "q": "-priority<0"}
+
+
+COUNTED = {
+    **dict.fromkeys(("", "state:failed", "state:failed,running", "name:mail.send", "kind:task", "pool:other"), True),
+    **dict.fromkeys(("tag:vip", "lane:slow", "lane:slow state:cancelled", "lane:default", "lane:bulk"), True),
+    **dict.fromkeys(("state:pending -priority<0", "tag:vip lane:bulk", "age<1h", "kind:chain", "text:a", "id:a"), True),
+    **dict.fromkeys(("error:timeout", 'error:"no \\"way"', "error:timeout tag:vip"), False),
+}
+"""Filters, and whether their counts are exact. Of errors types are compared alone: a message may have a secret."""
+
+
+def test_counts_of_filters_are_those_of_their_lists_or_bounds_that_tell_no_secret(mixed: Desk) -> None:
+    mixed.push("r", retries=1, tags=("vip",))
+    mixed.push("f-1", "f-2", "f-3")
+    for lease in (lease for lease in mixed.claim(9) if lease.id not in "cd"):
+        mixed.settle(lease, Outcome.ERROR, delay_ms=60_000 if lease.id == "r" else -1, **stored("f1"))
+    queries = {parse_filter(text): is_exact for text, is_exact in COUNTED.items()}
+    more = ({}, {"state": "failed"}, {"lane": "x"}, {"state": "failed", "tag": "vip"}, {"tag": "vip"})
+    queries |= {TaskQuery(error="f1", **each): True for each in more}
+    assert inspect.counts(list(queries)), "the library is loaded"
+    with counted_trips() as trips:
+        found = inspect.counts(list(queries))
+    assert trips.made == 2, "the list of pools, and all counts"
+    for (query, is_exact), count in zip(queries.items(), found, strict=True):
+        if query.id or query.contains:
+            assert count is None
+            continue
+        assert count is not None, query
+        assert count.exact is is_exact, query
+        listed = len(ids(query))
+        assert count.number == listed if is_exact else count.number <= listed, query
+    with concealing():
+        (by_type,) = inspect.counts([parse_filter("error:timeout")])
+    assert (by_type and by_type.number, by_type and by_type.exact) == (1, True)
+    assert inspect.counts([TaskQuery(state="eroded")]) == (None,)
+
+
+def test_a_count_looks_at_a_bounded_number_of_candidates(mixed: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queueops.inspect.counting.CANDIDATES", 60)
+    mixed.push(*[f"new-{number}" for number in range(50)], name="mail.send")
+    vip, all_new = parse_filter("state:pending attempts>0"), parse_filter("name:mail.send priority:0")
+    none, some, exact = inspect.counts([vip, all_new, parse_filter("name:mail.send")])
+    assert none == Count(number=0, exact=False, seen=30, size=52)
+    assert some == Count(number=30, exact=False, seen=30, size=51)
+    assert exact == Count(number=51, exact=True, size=51)
+    assert inspect.counts([vip], 60.0) is inspect.counts([vip], 60.0), "pages share a reading"

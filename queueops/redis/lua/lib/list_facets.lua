@@ -25,13 +25,11 @@ local function latest(index, most, count)
   return list
 end
 
--- The arguments and the reply are those of `facets.lua`.
-function lib.list_facets(args)
-  local most, state, name, lane, kind = tonumber(args[1]), args[2], args[3], args[4], args[5]
-  local all, states, kinds = {}, {}, {}
+-- The numbers of tasks by state: of the chosen ones, those of each kind, and a function for those of a lane. The default lane
+-- has no counters of its own, nor have plain tasks: both are the rest.
+local function sizes(args)
+  local name, lane, kind, all = args[3], args[4], args[5], {}
   for each in pairs(CLASS) do all[each] = call('ZCARD', P .. ':state:' .. each) end
-
-  -- The default lane has no counters of its own, nor have plain tasks: both are the rest.
   local function of_lane(value)
     if value ~= 'default' then return lib.counted('s|' .. value .. '|') end
     return without(all, lib.counted('s||'))
@@ -41,8 +39,16 @@ function lib.list_facets(args)
     by_kind[args[i]] = lib.counted('k|' .. args[i] .. '|')
     by_kind.task = without(by_kind.task, by_kind[args[i]])
   end
+  return name ~= '' and lib.counted_of_name(name) or lane ~= '' and of_lane(lane) or by_kind[kind] or all, by_kind, of_lane
+end
 
-  local chosen = name ~= '' and lib.counted_of_name(name) or lane ~= '' and of_lane(lane) or by_kind[kind] or all
+-- The number of tasks of a state and a name, a lane or a kind.
+function lib.count_by_counters(args) return in_state(sizes(args), args[2]) end
+
+-- The arguments and the reply are those of `facets.lua`.
+function lib.list_facets(args)
+  local most, state, states, kinds = tonumber(args[1]), args[2], {}, {}
+  local chosen, by_kind, of_lane = sizes(args)
   for each, size in pairs(chosen) do states[#states + 1] = each; states[#states + 1] = size end
   for each, sizes in pairs(by_kind) do kinds[#kinds + 1] = each; kinds[#kinds + 1] = in_state(sizes, state) end
   return {

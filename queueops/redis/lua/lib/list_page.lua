@@ -61,8 +61,8 @@ local function advance(source)
   source.at = source.at + 2
   if source.at > #source.rows then
     if source.rank < 0 then return false end
-    source.rows = call('ZREVRANGE', source.key, source.rank, source.rank + 99, 'WITHSCORES')
-    source.at, source.rank = 1, #source.rows == 200 and source.rank + 100 or -1
+    source.rows = call('ZREVRANGE', source.key, source.rank, source.rank + source.part - 1, 'WITHSCORES')
+    source.at, source.rank = 1, #source.rows == 2 * source.part and source.rank + source.part or -1
     if #source.rows == 0 then return false end
   end
   source.id, source.text = source.rows[source.at], source.rows[source.at + 1]
@@ -94,24 +94,46 @@ local function next_of(sources)
   return id, score
 end
 
--- The arguments and the reply are those of `page.lua`. Also returns the set of the ids of its rows.
-function lib.list_page(args)
-  local wanted, budget, cursor_score, cursor_id = tonumber(args[1]), tonumber(args[2]), args[4], args[5]
+-- Walks on within the budget, and calls `take` for each task that matches, until it returns true. Returns what the reply of
+-- `page.lua` has before the rows.
+local function walk(args, take)
+  local budget, cursor_score, cursor_id = tonumber(args[2]), args[4], args[5]
   local index, size = choose(args)
   local fields, values = conditions(args, index)
-  local sources, rows, shown, seen = {}, {}, {}, 0
+  local sources, seen = {}, 0
   for _, key in ipairs(keys_of(index)) do
-    local source = { key = key, rank = lib.rank_behind(key, cursor_score, cursor_id), rows = {}, at = -1 }
+    local source = { key = key, rank = lib.rank_behind(key, cursor_score, cursor_id), rows = {}, at = -1, part = min(100, budget) }
     if advance(source) then table.insert(sources, 1, source); sort_in(sources, 1) end
   end
-  local ended, cost = false, 0
-  while #rows < wanted and cost < budget do
+  local ended, full, cost = false, args[1] == '0', 0
+  while not full and cost < budget do
     local id, score = next_of(sources)
     if not id then ended = true; break end
     seen, cursor_id, cursor_score = seen + 1, id, score
     local found, bytes = lib.matches(id, fields, values)
     cost = cost + 1 + floor(bytes / 1024) -- long arguments are searched in more calls, so that none blocks the store
-    if found then rows[#rows + 1], shown[id] = lib.row_of(id, score), true end
+    if found then full = take(id, score) end
   end
-  return { index, size, ended and '1' or '', seen, cursor_score, cursor_id, rows }, shown
+  return { index, size, ended and '1' or '', seen, cursor_score, cursor_id }
+end
+
+-- The arguments and the reply are those of `page.lua`. Also returns the set of the ids of its rows.
+function lib.list_page(args)
+  local wanted, rows, shown = tonumber(args[1]), {}, {}
+  local reply = walk(args, function(id, score)
+    rows[#rows + 1], shown[id] = lib.row_of(id, score), true
+    return #rows >= wanted
+  end)
+  reply[7] = rows
+  return reply, shown
+end
+
+-- How many tasks match, the size of the index, '1' if all were counted, candidates seen. An index that has the matching tasks
+-- alone is not walked.
+function lib.count_listed(args)
+  local index, size = choose(args)
+  if #conditions(args, index) == 0 then return { size, size, '1', 0 } end
+  local count = 0
+  local reply = walk(args, function() count = count + 1 end)
+  return { count, size, reply[3], reply[4] }
 end
