@@ -71,7 +71,7 @@ def look(state: str) -> Look:
 
 def label(state: str) -> str:
     """The word for a state on pages; the stored word is in tooltips, filters and URLs. Of several, that of each."""
-    if "," in state:
+    if state and "," in state:
         return ", ".join(label(each) for each in state.split(","))
     if state in LABELS:
         return str(LABELS[state])

@@ -36,8 +36,8 @@ def marks_of(found: Mapping[str, Sequence[Sequence[Any]]], about: str = "") -> t
     """The marks of pools as the store has them, the newest first; of alarms only those that say `about`."""
     told: dict[tuple[str, str, int], HistoryMark] = {}
     for pool, (alarms, starts, before) in ((pool, lists) for pool, lists in found.items() if len(lists) == 3):
-        last = next((mark for _, mark in _read(before)), None)
-        for mark in (*_alarms(pool, _read(alarms)), *_starts(pool, list(_read(starts))[::-1], last)):
+        begun = list(_read(starts))[::-1]
+        for mark in (*_alarms(pool, _read(alarms)), *_releases(pool, begun, before), *_starts(pool, begun)):
             told.setdefault(
                 (mark.kind, mark.text, mark.at_ms // MINUTE_MS), mark
             )  # an alarm of the store is of all pools
@@ -58,24 +58,29 @@ def _alarms(pool: str, found: Iterable[tuple[int, Mark]]) -> Iterator[HistoryMar
             yield HistoryMark(at_ms=at_ms, kind=mark.kind, text=mark.told, level=mark.level, pool=pool)
 
 
-def _starts(pool: str, found: Sequence[tuple[int, Mark]], last: Mark | None) -> Iterator[HistoryMark]:
-    """The starts of a minute as one mark, and a mark where the version or the code is new; oldest first."""
+def _releases(pool: str, found: Iterable[tuple[int, Mark]], before: Sequence[Any]) -> Iterator[HistoryMark]:
+    """A mark where the version or the code of workers is new, by their starts; oldest first."""
+    last = next((mark for _, mark in _read(before)), None)
     known, names = (None, set[str]()) if last is None else (last.version, {last.names})
+    for at_ms, mark in found:
+        if known is not None and mark.version != known:
+            text = say(
+                "Workers of pool %(pool)s have the version %(version)s; before it was %(before)s.",
+                pool=pool,
+                version=mark.version,
+                before=known,
+            )
+            yield HistoryMark(at_ms=at_ms, kind=VERSION, text=text, pool=pool)
+        elif names and mark.names not in names:
+            text = say("Workers of pool %(pool)s have new code: they know other tasks than before.", pool=pool)
+            yield HistoryMark(at_ms=at_ms, kind=VERSION, text=text, pool=pool)
+        known, names = mark.version, names | {mark.names}
+
+
+def _starts(pool: str, found: Sequence[tuple[int, Mark]]) -> Iterator[HistoryMark]:
+    """The starts of a minute as one mark; oldest first."""
     for minute, of_minute in groupby(found, lambda each: each[0] // MINUTE_MS):
         rows = list(of_minute)
-        for at_ms, mark in rows:
-            if known is not None and mark.version != known:
-                text = say(
-                    "Workers of pool %(pool)s have the version %(version)s; before it was %(before)s.",
-                    pool=pool,
-                    version=mark.version,
-                    before=known,
-                )
-                yield HistoryMark(at_ms=at_ms, kind=VERSION, text=text, pool=pool)
-            elif names and mark.names not in names:
-                text = say("Workers of pool %(pool)s have new code: they know other tasks than before.", pool=pool)
-                yield HistoryMark(at_ms=at_ms, kind=VERSION, text=text, pool=pool)
-            known, names = mark.version, names | {mark.names}
         told: str = Stored(rows[0][1].text)
         if len(rows) > 1:
             told = say("%(count)s workers of pool %(pool)s started.", count=len(rows), pool=pool)
@@ -84,4 +89,4 @@ def _starts(pool: str, found: Sequence[tuple[int, Mark]], last: Mark | None) -> 
 
 def release_of(pool: str, starts: Sequence[Any], before: Sequence[Any]) -> HistoryMark | None:
     """The newest release among these starts of workers, the newest first, and the last start before them."""
-    return next((mark for mark in marks_of({pool: [(), starts, before]}) if mark.kind == VERSION), None)
+    return max(_releases(pool, list(_read(starts))[::-1], before), key=lambda mark: mark.at_ms, default=None)
