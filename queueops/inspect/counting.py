@@ -92,7 +92,8 @@ def _question(query: TaskQuery, known: Sequence[str]) -> _Question | None:
         return None
     if found.id or found.contains:
         return None
-    if found.error and found.state == State.FAILED:  # the index of an error has failed tasks alone
+    # The index of an error has failed tasks alone.
+    if found.error and found == TaskQuery(error=found.error, state=str(State.FAILED), pool=found.pool):
         found = replace(found, state="")
     pools = [pool for pool in known if found.pool in ("", pool)]
     # The store has messages with their secrets: a count must not tell what a list of the same filter hides.

@@ -289,14 +289,14 @@ def _indexes(query: TaskQuery) -> list[str]:
 
 
 def page_arguments(
-    query: TaskQuery, places: Mapping[str, pagination.Place], limit: int, budget: int = BUDGET
+    query: TaskQuery, places: Mapping[str, pagination.Place], limit: int, budget: int = 0
 ) -> dict[str, list[Argument]]:
     """The arguments of the function `page` for each pool."""
     indexes = _indexes(query)
     return {
         pool: [
             limit,
-            budget,
+            budget or BUDGET,
             *place,
             len(indexes),
             *indexes,

@@ -7,6 +7,7 @@ import sys
 import pytest
 from django.test import Client
 
+from console.models import SavedView
 from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from tests.kernel.desk import NEVER_MS, POOL, Desk
@@ -17,12 +18,13 @@ NAME = "shop.bill"
 FEW, MANY, BUDGET = 400, 2000, 40
 BUDGETS = {
     "queueops.inspect.tasks": ("BUDGET",),
+    "queueops.inspect.counting": ("MOST",),
     "queueops.inspect.id_search": ("BUDGET",),
     "queueops.inspect.lookup": ("BUDGET",),
     "queueops.inspect.worker_view": ("LOOKED_AT",),
 }
 """How many candidates a call looks at. Few, so that the smaller store has more of them, too."""
-STATES = ("pending", "locked", "restart", "postponed", "succeeded", "failed", "cancelled", "finished")
+STATES = ("pending", "locked", "restart", "postponed", "succeeded", "failed", "cancelled", "finished", "restart,failed")
 PAGES = (
     *("", "_overview", "tasks/", *(f"tasks/?state={state}" for state in STATES), f"tasks/?name={NAME}"),
     *("tasks/?lane=slow", "tasks/?lane=slow&state=failed", "tasks/?tag=vip", "tasks/?tag=vip&state=restart"),
@@ -80,6 +82,9 @@ def test_pages_make_as_many_commands_in_a_store_with_five_times_as_many_tasks(
         for name in names:
             monkeypatch.setattr(sys.modules[module], name, BUDGET)
     monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 600.0)
+    monkeypatch.setattr("console.pages.views.COUNTED_EVERY_S", 0.0)
+    for query in ({"tag": "vip", "state": "failed"}, {"name": NAME, "state": "failed"}, {"q": "attempts>3"}):
+        SavedView.objects.create(name=str(query), query=query, shared=True)  # in the navigation of each page
     add(desk, 0, FEW)
     few = commands(desk, administrator)
     add(desk, FEW, MANY)

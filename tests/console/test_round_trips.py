@@ -23,7 +23,13 @@ OF_ONE_TASK = ("", "attempts/", "timeline/", "log/", "why/", "raw/", "audit/", "
 PAGES = (
     *("", "_overview", "_status", "_history", "_history_values", "?range=14d", "settings/", "help/", "audit/"),
     *("tasks/", "tasks/_rows", "tasks/?state=pending", f"tasks/?name={NAME}&pool={SICK}", "tasks/?tag=red"),
-    *("tasks/?q=name:*.x -age>1h", "tasks/?sort=-failed", "tasks/_complete?text=name:no", "lanes/?f=n&sort=-ready"),
+    *(
+        "tasks/?q=name:*.x -age>1h",
+        "tasks/?q=(state:failed or state:retry)",
+        "tasks/?sort=-failed",
+        "tasks/_complete?text=name:no",
+        "lanes/?f=n&sort=-ready",
+    ),
     *(f"tasks/l/{part}" for part in OF_ONE_TASK),
     *("tasks/g/", "tasks/g/children/", "tasks/i/", "tasks/r/", "tasks/m/", "mapreduce/"),
     *("errors/", "errors/_rows", "errors/f1/", "errors/f1/_live", "lanes/", "lanes/_rows", f"lanes/{SICK}/narrow/"),

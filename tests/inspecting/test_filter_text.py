@@ -210,8 +210,13 @@ COUNTED = {
 
 
 def test_counts_of_filters_are_those_of_their_lists_or_bounds_that_tell_no_secret(mixed: Desk) -> None:
+    mixed.push("r", retries=1, tags=("vip",))
+    mixed.push("f-1", "f-2", "f-3")
+    for lease in (lease for lease in mixed.claim(9) if lease.id not in "cd"):
+        mixed.settle(lease, Outcome.ERROR, delay_ms=60_000 if lease.id == "r" else -1, **stored("f1"))
     queries = {parse_filter(text): is_exact for text, is_exact in COUNTED.items()}
-    queries |= dict.fromkeys((TaskQuery(error="f1", **more) for more in ({}, {"state": "failed"}, {"lane": "x"})), True)
+    more = ({}, {"state": "failed"}, {"lane": "x"}, {"state": "failed", "tag": "vip"}, {"tag": "vip"})
+    queries |= {TaskQuery(error="f1", **each): True for each in more}
     assert inspect.counts(list(queries)), "the library is loaded"
     with counted_trips() as trips:
         found = inspect.counts(list(queries))
