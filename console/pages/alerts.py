@@ -82,7 +82,10 @@ def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     }
     ids = tuple(dict.fromkeys((id, *request.POST.getlist("incident"))))
     try:
-        names = [f"{each.rule}: {each.text.rstrip('.')}" for each in alerts.open_incidents(ids)]
+        rules: dict[str, list[str]] = {}
+        for each in alerts.open_incidents(ids):
+            rules.setdefault(each.text.rstrip("."), []).append(each.rule)
+        names = [f"{', '.join(of)}: {text}" for text, of in rules.items()]
     except QueueOpsError:  # the call tells it, and the audit log has it
         names = [id]
     was = {"alarms": names} if len(names) > 1 else {}
