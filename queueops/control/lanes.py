@@ -119,4 +119,5 @@ def _check(pool: str, lane: str, *, new: bool = False) -> None:
     reader = Reader(broker)
     declared = {DEFAULT_LANE, *broker.settings.pool(pool).lanes}
     if not new and lane not in declared and not reader.has_lane(pool, lane):
-        raise UnknownLane(pool=pool, lane=lane, advice=advice(lane, declared.union(reader.lanes(pool, NEIGHBOURS))))
+        readable = (each for each in reader.lanes(pool, NEIGHBOURS) if ":=" not in each)  # a digest is no name
+        raise UnknownLane(pool=pool, lane=lane, advice=advice(lane, declared.union(readable)))

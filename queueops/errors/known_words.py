@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+MOST_LISTED = 40
+"""The most known words that one message lists."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -17,4 +20,9 @@ def advice(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
     if near := nearest(word, names):
         return f"; did you mean {near!r}?"
-    return f"; known are: {', '.join(names)}" if names else "; there are none"
+    return f"; known are: {listed(names)}" if names else "; there are none"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The words in one line; of many the first ones."""
+    return ", ".join((*names[:MOST_LISTED], "…") if len(names) > MOST_LISTED else names)

@@ -195,7 +195,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         first_is_result=previous is not None,
         result_json=hide.document(result) if result else "",
         error=read_failure(error),
-        reason=field("y", ""),
+        reason="" if state == State.SUCCEEDED else field("y", ""),  # that of an earlier wait
         begun_ms=maybe_whole(field("b")),
         ended_ms=maybe_whole(field("e")),
         deadline_ms=detail.due if leased_or_over else None,

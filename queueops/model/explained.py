@@ -11,7 +11,7 @@ from string import Formatter
 
 from queueops import errors
 from queueops.errors import Explained
-from queueops.errors.known_words import nearest
+from queueops.errors.known_words import listed, nearest
 from queueops.errors.refusals import ADVICE_TEXTS
 from queueops.model.sentences import Figure, Sentence, say, translated
 
@@ -74,7 +74,7 @@ def advised(word: str, known: Iterable[str]) -> Sentence:
     names = sorted(known)
     if near := nearest(word, names):
         return say("; did you mean %(name)s?", name=repr(near))
-    return say("; known are: %(names)s", names=", ".join(names)) if names else say("; there are none")
+    return say("; known are: %(names)s", names=listed(names)) if names else say("; there are none")
 
 
 def _advice(text: str) -> str:

@@ -104,7 +104,7 @@ def status_of(record: Record, values: Mapping[str, Any]) -> TaskStatus:
         ended_ms=record.ended,
         worker=record.worker,
         progress=progress_of(record),
-        reason=record.reason,
+        reason="" if record.state == State.SUCCEEDED else record.reason,  # that of an earlier wait
         error=error.message,
         error_type=error.type,
         traceback=error.traceback,

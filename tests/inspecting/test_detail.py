@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from queueops import control, inspect
+from queueops import TaskHandle, control, inspect
 from queueops.inspect import task_history
 from queueops.model.contracts import Conflict, Outcome, Push
 from tests.composites.trees import chain_of, plant
@@ -49,6 +49,20 @@ def test_each_attempt_keeps_its_error(desk: Desk) -> None:
     assert task.error.traceback == "Traceback\nValueError: second"
     assert [moment.state for moment in task.timeline] == ["", "locked", "restart", "locked", "failed"]
     assert task.timeline[-1].text == "ValueError: second"
+
+
+def test_a_reason_to_wait_is_none_of_a_success(desk: Desk) -> None:
+    """It stays in the record, and would stand beside the success as if it explained that."""
+    for outcome in (Outcome.UNKNOWN, Outcome.CRASH):
+        desk.push("t")
+        desk.settle(desk.lease(), outcome, b"no worker for it", delay_ms=0)
+        assert found("t").reason == "no worker for it"
+        desk.control("run_now", "t")
+        desk.settle(desk.lease())
+        assert (found("t").state, found("t").reason) == ("succeeded", "")
+        status = TaskHandle("t", "default").status()
+        assert status is not None
+        assert status.reason == ""
 
 
 def test_a_task_that_was_retried_after_its_end_is_told_to_have_failed(desk: Desk) -> None:

@@ -93,6 +93,8 @@ def test_an_operator_changes_pauses_and_resumes_an_aggregation(desk: Desk) -> No
     assert inspect.aggregation("a b").limit == 5
     with pytest.raises(UnknownLane):
         control.set_aggregation("unknown", limit=1)
+    with pytest.raises(UnknownLane, match=r"; known are: default$"):  # no digests: nothing reads them as names
+        control.pause_lane("default", "zzz")
 
 
 def idle(settings: Any, seconds: float) -> None:

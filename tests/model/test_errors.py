@@ -68,6 +68,7 @@ def test_the_nearest_cause_of_a_class_is_found() -> None:
         ("zzz", ["limit", "rate"], "; known are: limit, rate"),
         ("zzz", [], "; there are none"),
         ("url", ["URL", "POOLS"], "; did you mean 'URL'?"),
+        ("zzz", [f"{n:02}" for n in range(50)], "; known are: " + ", ".join(f"{n:02}" for n in range(40)) + ", …"),
     ],
 )
 def test_advice_names_the_nearest_word_or_all(word: str, known: list[str], text: str) -> None:
