@@ -127,9 +127,9 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
 
 def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..., Any, Any]:
+    own = _known(options)
     if reason := _unfit(function):
         raise BadTask(reason=reason)
-    own = _known(options)
     if (given := own.pop("name", None)) is None and function.__name__ == "<lambda>":
         example = '@task(name="app.name")'
         raise BadTask(
@@ -170,6 +170,8 @@ def _unfit(function: Any) -> str:
         return f"@task was given {function!r}. Put it directly above a def or an async def."
     if next(iter(function.__code__.co_varnames[: function.__code__.co_argcount]), "") == "self":
         name = function.__qualname__.rpartition("<locals>.")[2]
+        if "." not in name:
+            return f"{name} takes self, and a task gets none. Take it out, and write current() for its context."
         advice = "Move it out of the class, pass a primary key for self, and call the method from there."
         return f"{name} is a method: a push brings no instance. {advice}"
     return ""

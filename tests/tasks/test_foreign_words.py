@@ -275,6 +275,18 @@ def test_a_method_is_answered_with_what_to_write():
                 return number
 
 
+def test_a_bound_task_of_celery_is_told_to_use_the_context_and_not_that_it_is_a_method():
+    def sell(self, number):
+        return number
+
+    with pytest.raises(UnknownOption, match=re.escape("A task function gets no self: current() is its context.")):
+        task(bind=True)(sell)
+    with pytest.raises(
+        BadTask, match=re.escape("sell takes self, and a task gets none. Take it out, and write current()")
+    ):
+        task(sell)
+
+
 @pytest.mark.parametrize("made", [WordLengths, Numbers, Words])
 def test_a_class_that_is_called_with_arguments_says_how_it_is_pushed(made):
     with pytest.raises(BadArguments, match=rf"it runs nothing\. Write {made.__name__}\.push\("):
