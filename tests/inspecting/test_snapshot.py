@@ -142,6 +142,7 @@ def test_unknown_names_late_workers_and_quarantine_are_alarms(desk: Desk) -> Non
 
 def test_a_name_that_workers_give_back_is_an_alarm_however_long_ago_its_tasks_were_pushed(desk: Desk) -> None:
     """After a deploy that renames a task, tasks of the old name wait that were pushed before."""
+    desk.await_early_minute()
     desk.tick()
     desk.push("a", name="old_task")
     pushed = desk.keys.metrics(desk.now() // 60_000)

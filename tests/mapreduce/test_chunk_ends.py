@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from queueops import inspect
 from queueops.model.contracts import Outcome
 from tests.kernel.desk import POOL, end
 from tests.mapreduce.bench import ChunkDesk, number_of
@@ -181,6 +182,18 @@ def test_a_worker_that_does_not_know_the_class_gets_no_more_of_its_chunks(desk: 
     found = desk.exchange("stranger", want=5, idle=True)
     assert (found.leases, found.ready) == ([], False)
     assert len(desk.claim(5, "w1")) == 4
+
+
+def test_chunks_whose_class_no_live_worker_knows_are_an_alarm(desk: ChunkDesk) -> None:
+    desk.await_early_minute()
+    desk.tick()
+    desk.push_mapped(chunks=5)
+    desk.client.delete(desk.keys.metrics(desk.now() // 60_000))  # the push was long ago
+    for worker, alarms in (("w1", []), ("w2", ["unknown default/tests.count"])):
+        desk.broker.beat(POOL, "w1", {"names": "other", "slots": 1, "state": "live"})
+        desk.broker.beat(POOL, "w2", {"names": "other", "slots": 1, "state": "live"})
+        desk.settle(desk.lease(worker), Outcome.UNKNOWN, b"never heard of it", worker, delay_ms=LATER)
+        assert [alarm.key for alarm in inspect.snapshot().alarms if alarm.kind == "unknown"] == alarms
 
 
 def test_a_class_that_nobody_knows_fails_its_chunks_in_the_end(make_desk: MakeDesk) -> None:

@@ -1,6 +1,6 @@
 -- The end of a chunk's lease: one function per outcome, as for tasks (settle.lua).
 --@needs chunk_sets end_effects lanes minute_counts rules run_time_stats second_run store_helpers
---@needs transitions wakeup
+--@needs transitions unknown_names wakeup
 
 function lib.delay_chunk(ref, chunk, ms, ...)
   local task, number = lib.split_ref(ref)
@@ -80,6 +80,8 @@ function lib.chunk_outcomes.unknown(ref, chunk, end_)
     lib.safe_call('SADD', lib.chunk_set(task, 'unable'), chunk[F.worker]); lib.safe_call('EXPIRE', lib.chunk_set(task, 'unable'), 60)
     lib.safe_call('HSET', TASK .. task, F.unable_workers, 1)
     lib.lane_conf('#' .. task).unable = '1'
+    local name = lib.lane_conf('#' .. task).name
+    if not (lib.note_unable(chunk[F.worker], name) and lib.find_knower(name)) then lib.count_minute('unknown|' .. name, 1) end
   end
   lib.delay_chunk(ref, chunk, max(100, end_.delay), 'y', end_.value, 'uk', lib.text(since))
 end
