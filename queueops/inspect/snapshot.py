@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from queueops.inspect.alarm import Alarm
 from queueops.inspect.alarms import broken_alarms, lane_alarms, live
@@ -30,6 +31,7 @@ from queueops.model import kinds
 from queueops.model.sentences import encodable
 from queueops.redis.query_replies import text
 from queueops.redis.reader import Glance, Reader
+from queueops.redis.redis_cli import addressed
 
 STALE_MS = 3000
 """An older snapshot was left by a sampler that has ended."""
@@ -87,7 +89,7 @@ def _read() -> Snapshot:
     more = {
         name: rows for figures in kinds.roles("parts.figures") for name, rows in figures.of_snapshot(samples).items()
     }
-    alarms = _alarms(views, samples, found, lanes, broken, tuple(slow_alarms(reader)))
+    alarms = _alarms(views, samples, found, lanes, broken, reader)
     return Snapshot(
         version=_version(views, lanes, more, known, alarms, samples),
         taken_ms=max((int(sampled["taken"]) for sampled in samples.values()), default=now),
@@ -118,7 +120,7 @@ def pools_and_alarms(
         for pool, sampled in samples.items()
     ]
     lanes = [row for pool, sampled in samples.items() for row in lane_rows(pool, sampled, models[pool])]
-    return views, _alarms(views, samples, found, lanes, _broken(samples, reader), tuple(slow_alarms(reader)))
+    return views, _alarms(views, samples, found, lanes, _broken(samples, reader), reader)
 
 
 def _infos(found: Mapping[str, Glance]) -> dict[str, dict[str, Any]]:
@@ -170,15 +172,16 @@ def _alarms(
     glances: Mapping[str, Glance],
     lanes: Sequence[LaneRow],
     broken: Sequence[Broken],
-    slow: Sequence[Alarm],
+    reader: Reader,
 ) -> tuple[Alarm, ...]:
     trash = {pool: count for pool, sampled in samples.items() if (count := int(sampled.get("trashed") or 0))}
     found = [alarm for server, info in _infos(glances).items() for alarm in store_alarms(info, server, trash)]
     found += broken_alarms(broken)
-    found += slow
+    found += slow_alarms(reader)
     found += alarms_of_pools(views, samples, {pool: glance.beats for pool, glance in glances.items()})
     found += lane_alarms(lanes, max((int(sampled["taken"]) for sampled in samples.values()), default=0))
-    return joined(found, (glance.alarms for glance in glances.values()))
+    made = joined(found, (glance.alarms for glance in glances.values()))
+    return tuple(structs.replace(each, command=addressed(each.command, reader.settings.url)) for each in made)
 
 
 def _sum(rows: Any) -> dict[str, Any]:

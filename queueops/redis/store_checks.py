@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import redis
@@ -19,6 +19,7 @@ from queueops.model.store_url import masked
 from queueops.redis.client_factory import connect
 from queueops.redis.embedded.server import CONFIG
 from queueops.redis.library import PREFIX, library
+from queueops.redis.redis_cli import addressed
 from queueops.redis.scripts import is_loaded, refusal
 
 OLDEST_REDIS, OLDEST_VALKEY = (6, 2), (7, 2)
@@ -58,7 +59,8 @@ def examine(url: str, channel: str, **options: Any) -> list[Fault]:
     try:
         with connect(url, **options) as client:
             found = [*_of_channels(client, channel), *_of_functions(client), *_of_commands(client, channel)]
-            return [*found, *_of_info(client), *_of_memory(client)]
+            found += [*_of_info(client), *_of_memory(client)]
+            return [replace(fault, hint=addressed(fault.hint, url)) for fault in found]
     except (redis.exceptions.RedisError, OSError, QueueOpsError) as error:
         text = f"Redis at {masked(url)} cannot be asked: {redactor().text(str(error))}"
         return [Fault(number=102, text=text, hint=f"Start it, or correct {url_source()}.")]

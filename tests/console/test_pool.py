@@ -136,7 +136,7 @@ def test_the_alarm_of_a_full_store_has_a_button_that_empties_the_trash(desk: Des
         assert f'<form method="post" action="{PAGE}_empty_trash">' in page
         administrator.post(f"{PAGE}_empty_trash", {"next": "/ops/", "confirmed": "1"})
         assert inspect.trash("default") == 0
-        assert "redis-cli CONFIG SET maxmemory" in administrator.get("/ops/").content.decode()
+        assert "CONFIG SET maxmemory" in administrator.get("/ops/").content.decode()
     finally:
         client.config_set(key, before)
         client.delete("filler")

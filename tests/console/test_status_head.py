@@ -17,6 +17,7 @@ from queueops import control, inspect
 from queueops.inspect import store_health
 from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
+from queueops.redis.redis_cli import addressed
 from tests.console.browsing import Open, browsing, serving, tick
 from tests.console.standin import World
 from tests.kernel.desk import Desk
@@ -175,7 +176,7 @@ def test_a_store_that_answers_late_is_said_after_what_is_worse(desk: Desk, monke
     for found in (inspect.status(), inspect.snapshot()):
         assert [alarm.level for alarm in found.alarms] == ["danger", "warning", "warning"]
         assert found.alarms[1].text.startswith("The store is slow: it needed over half a second to answer.")
-        assert found.alarms[1].command == "redis-cli SLOWLOG GET 10"
+        assert found.alarms[1].command == addressed("redis-cli SLOWLOG GET 10", desk.broker.settings.url)
 
 
 def test_a_store_that_does_not_answer_is_said_and_the_settings_are_still_there(

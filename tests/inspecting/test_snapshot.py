@@ -13,6 +13,7 @@ from queueops.inspect.store_health import store_alarms
 from queueops.inspect.throughput import flows
 from queueops.inspect.workers import MOST_NAMES
 from queueops.model.contracts import Outcome, Push
+from queueops.redis.redis_cli import addressed
 from tests.composites.trees import chain_of, group_of, plant
 from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
@@ -265,6 +266,18 @@ def test_a_store_that_can_lose_tasks_is_an_alarm() -> None:
         "redis-cli CONFIG SET maxmemory 200",
         "redis-cli INFO replication",
     ]
+
+
+def test_the_remedy_of_a_store_alarm_names_its_server(desk: Desk) -> None:
+    desk.tick()
+    desk.client.config_set("maxmemory-policy", "allkeys-lru")
+    try:
+        commands = [alarm.command for alarm in inspect.snapshot().alarms if alarm.key == "store 103"]
+    finally:
+        desk.client.config_set("maxmemory-policy", "noeviction")
+    expected = addressed("redis-cli CONFIG SET maxmemory-policy noeviction", desk.broker.settings.url)
+    assert commands == [expected]
+    assert expected.startswith("redis-cli -")
 
 
 def test_each_alarm_of_the_store_has_a_command() -> None:
