@@ -268,9 +268,12 @@ def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
 def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
     """Task names that no live worker reports: recently pushed ones, and ones that workers gave back as unknown.
 
-    A report may be cut. Then only names that were given back count.
+    Nothing is said while a worker has not reported. A report may be cut: then only names that were given back count.
     """
-    told = {name for beat in live for name in names_of(beat)}
+    reports = [names_of(beat) for beat in live]
+    if not reports or not all(reports):
+        return
+    told = {name for names in reports for name in names}
     names = set(counted(sampled, "unknown")) | (pushed_names(sampled) if names_told(live) else set())
     for name in sorted(names - told)[:5]:
         text = say("No worker of the pool %(pool)s knows the task %(name)s.", pool=view.name, name=name[:100])
