@@ -66,7 +66,7 @@ def columns_of(user: User | AnonymousUser) -> str:
 
 def keep_columns(user: User | AnonymousUser, names: Iterable[str]) -> None:
     """Keep the columns that a user has chosen, also none; an unknown name resets them."""
-    text = ",".join(names)
+    text = ",".join(dict.fromkeys(names))
     kept = text if _is_known(text) else USUAL
     UserColumns.objects.update_or_create(pk=user.pk, defaults={"names": kept})
 

@@ -162,13 +162,14 @@ def test_columns_are_chosen_and_a_list_is_sorted_within_a_bound_that_it_states(
         return [re.sub("<.*?>", "", head).strip() for head in re.findall(r"<th .*?</th>", table, re.S)][1:]
 
     assert heads(operator.get("/ops/tasks/").content.decode()) == ["Task", "State", "Failed", "Lane", "Ran", "Since"]
-    chosen = {"columns": ["", "worker", "waited"], "next": "/ops/tasks/?state=failed"}
+    chosen = {"columns": ["", "worker", "waited", *["worker"] * 99], "next": "/ops/tasks/?state=failed"}
     shown = operator.post("/ops/settings/_save", chosen, follow=True).content.decode()
     assert heads(shown) == ["Task", "State", "Worker", "Waited"]
     assert '<a href="/ops/workers/web-3:1/">web-3:1</a>' in shown
     other_browser = client_of("operators").get("/ops/tasks/").content.decode()
     assert heads(other_browser) == ["Task", "State", "Worker", "Waited"]
     assert 'value="worker" checked' in other_browser
+    assert UserColumns.objects.get().names == "worker,waited"
     assert heads(client_of("viewers").get("/ops/tasks/").content.decode())[1:] == ["Failed", "Lane", "Ran", "Since"]
     UserColumns.objects.update(names="waited,of a later version")
     assert heads(operator.get("/ops/tasks/").content.decode())[2:] == ["Failed", "Lane", "Ran", "Since"]
