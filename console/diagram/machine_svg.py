@@ -13,7 +13,7 @@ from console.diagram.machine import Box, Picture, Way
 from console.ui.formatting import count, rate, short
 from console.ui.links import url
 from console.ui.markup import joined, markup
-from console.ui.state_badges import css_class, look
+from console.ui.state_badges import css_class, label, look
 from console.ui.static_files import sprite
 
 HEAD = (
@@ -56,15 +56,15 @@ def _drawing(picture: Picture, title: str, key: str, *, of_task: bool) -> SafeSt
     box_of, spots = _box_of_task if of_task else _box, WIDE if picture.is_wide else NARROW
     boxes = joined(box_of(box, spots) for box in picture.boxes)
     rates = joined(_rate(way, ends[way]) for way in picture.ways if way.spot and not of_task)
-    return joined((markup("\n"), head, ways, boxes, rates, markup("\n</svg>\n"), _others(picture, names)))
+    return joined((markup("\n"), head, ways, boxes, rates, markup("\n</svg>\n"), _others(picture)))
 
 
-def _others(picture: Picture, names: dict[str, str]) -> SafeString:
-    """The transitions that are not drawn, as a list."""
+def _others(picture: Picture) -> SafeString:
+    """The transitions that are not drawn, as a list; also those of states of kinds, which have no box."""
     if not picture.others:
         return markup("")
     line = "<li>{} <b>{}/s</b></li>"
-    told = names | {"": ""}  # of a push, and of an end of the retention
+    told = {state: label(state) for way in picture.others for state in way[:2]} | {"": ""}  # a push; the retention ends
     ends = ((f"{told[source]} → {told[target]}".strip(), each) for source, target, each in picture.others)
     lines = joined(markup(line, words, rate(each)) for words, each in ends)
     return markup('<ul class="machine-others" aria-label="{}">{}</ul>\n', _("Other transitions"), lines)
