@@ -34,6 +34,9 @@ QUESTIONS: dict[str, Callable[[], object]] = {
     "chunks_named": lambda: inspect.chunks_named("m", [0, 1], SICK),
     "chunks_of": lambda: inspect.chunks_of("m", SICK),
     "commands": inspect.commands,
+    "counts": lambda: inspect.counts(
+        [TaskQuery(), TaskQuery(name=NAME, state="failed"), TaskQuery(tag="red", state="failed")]
+    ),
     "dead_commands": inspect.dead_commands,
     "dead_follow_ups": inspect.dead_follow_ups,
     "destinations": inspect.destinations,

@@ -17,6 +17,7 @@ def charged(share_before: CrashAttribution, *names: str) -> list[str]:
 def test_who_ran_alone_is_charged_each_time() -> None:
     share_before = CrashAttribution()
     assert [charged(share_before, "a") for _ in range(3)] == [["a"]] * 3
+    assert charged(share_before) == [], "a process that ran no task"
 
 
 def test_of_several_none_is_charged_and_each_is_told_how_often_it_was_there() -> None:

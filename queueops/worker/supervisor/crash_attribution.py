@@ -29,7 +29,7 @@ class CrashAttribution:
 
     def judge(self, running: Collection[Running]) -> dict[Key, int]:
         """Map each (pool, id) to 0 if the task is charged with this crash, else to its number of shared crashes."""
-        if len(running) == 1:
+        if len(running) < 2:
             return {(task.pool, task.id): 0 for task in running}
         before = {(task.pool, task.id): self._of.pop((task.pool, task.id), (0.0, 0)) for task in running}
         part = SHARED / sum(1 + deaths for _, deaths in before.values())
