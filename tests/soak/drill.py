@@ -201,7 +201,7 @@ class Round:
             if fault.why:
                 self._click(self.page.locator("nav").first, "link:Overview")
             command = self._line(fault).locator("code").first.text_content() or ""  # it stands behind a click
-            self.remedies.append(f"`{command}`")
+            self.remedies.append(f"`{command.replace(str(self.scene.folder), 'DIR')}`")
             assert fault.obey
             fault.obey(self.scene, shlex.split(command))
         self.last_clicks = max(self.last_clicks, clicks)

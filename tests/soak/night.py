@@ -217,8 +217,8 @@ def run_here(scene: Scene | None, words: list[str]) -> None:
 
 
 def ask_store(scene: Scene, words: list[str]) -> None:
-    """What `redis-cli` does."""
-    _client().execute_command(*words[1:])
+    """The real `redis-cli` (Debian's package redis-tools): the line itself names the server."""
+    run_here(scene, [words[0], "-e", *words[1:]])  # an error of the server is a failure of the command
 
 
 OPEN = "link:Open"
