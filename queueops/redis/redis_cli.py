@@ -1,12 +1,12 @@
-"""`redis-cli` for the server of a URL: a remedy that an operator copies must not act on another server."""
+"""`redis-cli` for the server of a URL: a remedy that an operator copies must not act on another server.
+
+The embedded server brings no `redis-cli`: `manage.py embedded ask` stands for it.
+"""
 
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
-
-from queueops.redis import embedded
 
 PROGRAM = "redis-cli "
 OWN_ADDRESS = "redis-cli --cluster "
@@ -21,13 +21,14 @@ def addressed(text: str, url: str) -> str:
     """
     if PROGRAM not in text or OWN_ADDRESS in text:
         return text
+    if url.startswith("embedded:"):
+        directory = url.removeprefix("embedded:").removeprefix("//")
+        return text.replace(PROGRAM, f"{shlex.join(('manage.py', 'embedded', '--data', directory, 'ask'))} ")
     return text.replace(PROGRAM, f"{shlex.join(('redis-cli', *_address(url)))} ")
 
 
 def _address(url: str) -> tuple[str, ...]:
-    scheme, _, rest = url.partition(":")
-    if scheme == "embedded":
-        return ("-s", str(embedded.socket_path(Path(rest.removeprefix("//")))))
+    scheme = url.partition(":")[0]
     parts = urlsplit(url)
     user = ("--user", unquote(parts.username)) if parts.username else ()
     own = (*user, *(("--askpass",) if parts.password else ()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from queueops.errors import EmbeddedFailed
 from queueops.redis import embedded
 from queueops.redis.client_factory import connect
 from queueops.redis.embedded.server import ENVIRONMENT
+from queueops.redis.redis_cli import addressed
 from tests.support.waiting import wait_until
 
 
@@ -208,6 +210,25 @@ def test_the_command_starts_shows_and_stops_it(empty_directory: Path) -> None:
     assert shown["pid"] == embedded.status(empty_directory).pid
     assert ask("stop", "--data", data) == f"Stopped; its data stays in {data}"
     assert ask("stop", "--data", data) == f"No server runs in {data}"
+
+
+def test_the_command_asks_it_as_the_remedies_of_alarms_say(server: embedded.Server) -> None:
+    at = ("--data", str(server.directory))
+    remedy = shlex.split(addressed("redis-cli CONFIG SET maxmemory 123456789", f"embedded:{server.directory}"))
+    assert ask(*remedy[2:]) == "OK"
+    assert ask(*at, "ask", "CONFIG", "GET", "maxmemory") .split() == ["maxmemory", "123456789"]
+    ask(*at, "ask", "CONFIG", "SET", "slowlog-log-slower-than", "0")
+    assert "slowlog-log-slower-than" in ask(*at, "ask", "SLOWLOG", "GET", "10")
+    assert "used_memory: " in ask(*at, "ask", "INFO", "memory")
+    assert ask(*at, "ask", "LRANGE", "none", "0", "-1") == ""
+    with pytest.raises(CommandError, match="unknown command 'BOGUS'"):
+        ask(*at, "ask", "BOGUS")
+    for wrong in (("ask",), ("status", "PING")):
+        with pytest.raises(CommandError, match="ask takes a command"):
+            ask(*at, *wrong)
+    embedded.stop(server.directory)
+    with pytest.raises(CommandError, match=r"did not answer: it does not run, see: manage.py embedded start"):
+        ask(*at, "ask", "PING")
 
 
 def test_the_commands_exit_status_tells_that_no_server_answers(empty_directory: Path) -> None:

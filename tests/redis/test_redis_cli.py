@@ -13,7 +13,7 @@ def test_a_command_names_the_server_of_the_url_without_its_password() -> None:
         ("rediss://:hunter2@[::1]:7/1?ssl_cert_reqs=none", "redis-cli -h ::1 -p 7 --tls --askpass INFO server"),
         ("valkeys://ann:hunter2@store", "redis-cli -h store -p 6379 --tls --user ann --askpass INFO server"),
         ("unix:///run/a%20b.sock?db=1", "redis-cli -s '/run/a b.sock' INFO server"),
-        ("embedded:/var/shop", "redis-cli -s /var/shop/valkey.sock INFO server"),
+        ("embedded:/var/shop", "manage.py embedded --data /var/shop ask INFO server"),
         ("redis+sentinel://:hunter2@a,b:7/main", "redis-cli -h HOST -p PORT --askpass INFO server"),
         ("rediss+cluster://a:1,b:2", "redis-cli -h HOST -p PORT --tls INFO server"),
     ):

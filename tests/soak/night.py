@@ -216,11 +216,6 @@ def run_here(scene: Scene | None, words: list[str]) -> None:
     subprocess.run([*python, *words], check=True, stdout=subprocess.DEVNULL, timeout=BOUND_S)
 
 
-def ask_store(scene: Scene, words: list[str]) -> None:
-    """The real `redis-cli` (Debian's package redis-tools): the line itself names the server."""
-    run_here(scene, [words[0], "-e", *words[1:]])  # an error of the server is a failure of the command
-
-
 OPEN = "link:Open"
 FAULTS = (
     Fault(
@@ -299,10 +294,10 @@ FAULTS = (
         r"The store uses \d+% of its memory limit",
         why=(),
         cause=r"of its memory limit",
-        obey=ask_store,
+        obey=run_here,
     ),
     Fault(
-        "a slow store", slow_store, r"The store is slow", why=(), cause=r"The store is slow", obey=ask_store, ends=False
+        "a slow store", slow_store, r"The store is slow", why=(), cause=r"The store is slow", obey=run_here, ends=False
     ),
 )
 

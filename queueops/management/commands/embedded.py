@@ -1,33 +1,44 @@
-"""`manage.py embedded start | stop | status`: the server behind an `embedded:` URL."""
+"""`manage.py embedded start | stop | status | ask`: the server behind an `embedded:` URL."""
 
 from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from queueops import conf
 from queueops.errors import QueueOpsError
+from queueops.management.queue.formatting import printable
 from queueops.redis import embedded
 
 
 class Command(BaseCommand):
-    """Starts, stops and shows the embedded server."""
+    """Starts, stops and shows the embedded server, and asks it: it brings no `redis-cli`."""
 
     help = "The embedded Valkey server. It starts by itself when a process needs it, also after a stop."
     requires_system_checks: list[str] = []  # it must also work when a check would fail
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """One action, and the directory when it is not the settings'."""
-        parser.add_argument("action", choices=["start", "stop", "status"])
+        parser.add_argument("action", choices=["start", "stop", "status", "ask"])
+        parser.add_argument("words", nargs="*", metavar="WORD", help="of ask: a command, such as SLOWLOG GET 10")
         parser.add_argument("--data", metavar="DIR", help="its directory, in place of the one in QUEUEOPS['URL']")
         parser.add_argument("--json", action="store_true", help="answer with one JSON object")
 
-    def handle(self, *, action: str, data: str | None, **options: Any) -> None:
-        """Start or stop the server, then print its state. The exit status of `status` is 1 when no server answers."""
+    def handle(self, *, action: str, words: list[str], data: str | None, **options: Any) -> None:
+        """Start or stop the server, then print its state. The exit status of `status` is 1 when no server answers.
+
+        `ask` sends it a command, and prints the answer.
+        """
+        if bool(words) != (action == "ask"):
+            raise CommandError("ask takes a command, such as SLOWLOG GET 10; the others take none.", returncode=2)
         try:
+            if action == "ask":
+                self.stdout.write("\n".join(_lines(embedded.ask(data or _directory(), *words))))
+                return
             directory = data or _directory()
             stopped = embedded.stop(directory) if action == "stop" else None
             server = embedded.start(directory) if action == "start" else embedded.status(directory)
@@ -43,6 +54,16 @@ def _directory() -> str:
     if not url.startswith("embedded:"):
         raise CommandError("QUEUEOPS['URL'] names a server that is not embedded. Use --data to name a directory.")
     return url.removeprefix("embedded:")
+
+
+def _lines(reply: Any) -> Iterator[str]:
+    """A line for each value; what is in a list stands further right."""
+    if isinstance(reply, dict):
+        yield from (f"{printable(str(name))}: {printable(str(value))}" for name, value in reply.items())
+    elif isinstance(reply, list):
+        yield from (f"  {line}" for each in reply for line in _lines(each))
+    else:
+        yield printable(str(reply), lines=True)
 
 
 def _as_json(server: embedded.Server) -> str:

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
@@ -32,6 +33,7 @@ from queueops.redis.embedded.trusted_socket import TrustedConnection, check_fold
 
 START_SECONDS = 60.0  # reading a large append-only file takes a while
 STOP_SECONDS = 20.0
+ANSWER_SECONDS = 10.0
 LOG_BYTES = 4 * 1024 * 1024
 SOCKET_BYTES = 100  # the kernel takes 107, macOS 103
 PRIVATE = 0o077  # the server's files hold the arguments of tasks
@@ -81,7 +83,18 @@ def status(directory: Path | str) -> Server:
     home = Path(directory).absolute()
     socket = socket_path(home)
     pid = _pid(home) if _held(home) else 0
-    return Server(directory=home, socket=socket, pid=pid, answers=pid != 0 and _answers(socket, home))
+    return Server(directory=home, socket=socket, pid=pid, answers=pid != 0 and _answers(home))
+
+
+def ask(directory: Path | str, *words: str) -> Any:
+    """The answer of the running server to a command. Raises EmbeddedFailed."""
+    home = Path(directory).absolute()
+    with _client(home, ANSWER_SECONDS, decode_responses=True, encoding_errors="backslashreplace") as client:
+        try:
+            return client.execute_command(*words)
+        except redis.RedisError as error:
+            reason = "it does not run, see: manage.py embedded start" if not _held(home) else str(error)
+            raise EmbeddedFailed(directory=home, verb="answer", reason=reason) from error
 
 
 def start(directory: Path | str, *, timeout: float = START_SECONDS, options: Mapping[str, str] | None = None) -> Server:
@@ -101,7 +114,7 @@ def start(directory: Path | str, *, timeout: float = START_SECONDS, options: Map
             if lock is not None:
                 _launch(home, lock, options or {})
                 launched = True
-        if _answers(socket_path(home), home):
+        if _answers(home):
             return status(home)
         time.sleep(0.02)
     reason = f"the process {_pid(home)} is there but does not answer for {timeout:g} s. {_last_words(home)}"
@@ -231,17 +244,22 @@ def _rotate(log: Path) -> None:
         log.replace(log.with_suffix(".log.1"))
 
 
-def _answers(socket: Path, home: Path) -> bool:
+def _client(home: Path, timeout: float, **options: Any) -> redis.Redis:
     pool = redis.ConnectionPool(
         connection_class=TrustedConnection,
-        path=str(socket),
+        path=str(socket_path(home)),
         home=home,
-        socket_timeout=2,
+        socket_timeout=timeout,
         protocol=2,
         retry=NEVER,
+        **options,
         **DRIVER,
     )
-    with redis.Redis.from_pool(pool) as client:
+    return redis.Redis.from_pool(pool)
+
+
+def _answers(home: Path) -> bool:
+    with _client(home, 2) as client:
         try:
             return bool(client.ping())
         except redis.exceptions.BusyLoadingError:
