@@ -10,7 +10,7 @@ import time
 
 from queueops import log_handler
 from queueops.errors.refusals import LibraryRefused
-from queueops.redis import deadlines
+from queueops.redis import call_limits
 from queueops.redis.broker import get_broker
 from queueops.tasks import process_scope
 from queueops.worker.loop.main_loop import Loop
@@ -46,7 +46,7 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, stacks: StackFil
 
     def stop(number: int) -> None:
         order.times = max(order.times, 2 if number == AT_ONCE else 1)
-        deadlines.run_out()
+        call_limits.run_out()
 
     # the supervisor passes on Ctrl-C (SIGINT) and the end of a terminal (SIGHUP)
     CaughtSignals(self_pipe, term, AT_ONCE, ignore=(interrupt, HANG_UP), then=stop)
