@@ -87,11 +87,11 @@ class Settings:
     connect: Mapping[str, Any] = field(default_factory=dict)  # options for redis-py's client
     retry: BrokerRetry = field(default_factory=BrokerRetry)
     of_kinds: Mapping[str, Any] = field(default_factory=dict)  # what each kind reads, by the name of the kind
-    place: tuple[str, str, str] = field(init=False, repr=False, compare=False)
-    """The store and its namespace: what a process remembers of one of them is not true of another."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "place", (self.store_name, self.url, self.namespace))
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """The store and its namespace: what a process remembers of one of them is not true of another."""
+        return self.store_name, self.url, self.namespace
 
     def pool(self, name: str) -> PoolSettings:
         """The defaults of a pool; an undeclared pool has none."""
