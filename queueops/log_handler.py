@@ -14,6 +14,7 @@ import os
 import threading
 import time
 from collections import deque
+from itertools import islice
 from queue import SimpleQueue
 from typing import Any, TextIO
 from weakref import WeakSet
@@ -78,7 +79,7 @@ class LineHandler(logging.StreamHandler[TextIO]):
                 self._writing.release()
 
     def _write(self) -> None:
-        lines = [self._lines.popleft() for _ in range(len(self._lines))]
+        lines = islice(iter(self._lines.popleft, None), len(self._lines))
         self.stream.write("".join(lines))
         self.stream.flush()
 

@@ -91,8 +91,9 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The event as one line."""
-        text = f"{_time(record)} {record.levelname} {record.name} {_message(record)}"
-        if extra := _extra(record):
+        time, message, extra = _read(record)
+        text = f"{time} {record.levelname} {record.name} {message}"
+        if extra:
             text += " " + redactor().text(" ".join(f"{key}={_plain(value)}" for key, value in extra.items()))
         if record.exc_info or record.exc_text:
             text = " ".join((text, *_traceback(self, record)))
@@ -104,15 +105,16 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The event as one line."""
+        time, message, extra = _read(record)
         event: dict[str, Any] = {
-            "time": _time(record),
+            "time": time,
             "level": record.levelname,
             "logger": record.name,
-            "message": _message(record)[:LONGEST],
+            "message": message[:LONGEST],
             "pid": record.process,
         }
         told = getattr(record, TOLD, None)
-        given = (told if isinstance(told, dict) else {}) | _extra(record)
+        given = (told if isinstance(told, dict) else {}) | extra
         event |= {str(key): _jsonable(key, value) for key, value in given.items() if key not in event}
         for text in _traceback(self, record):
             event["exception"] = text[-LONGEST:]
@@ -156,25 +158,21 @@ def masked(value: Any) -> Any:
     return text if text.isascii() and text.isalnum() else _escaped(redactor().text(text))
 
 
-def _time(record: logging.LogRecord) -> str:
+def _read(record: logging.LogRecord) -> tuple[str, str, dict[str, Any]]:
+    """What each format shows of an event: its time, its message, and what its call passed as `extra`."""
     second, micros = divmod(round(record.created * 1_000_000), 1_000_000)
-    return f"{_second(second)}.{micros // 1000:03d}Z"
+    time = f"{_second(second)}.{micros // 1000:03d}Z"
+    message = record.getMessage() if hasattr(record, MASKED) else redactor().text(record.getMessage())
+    fields = vars(record)
+    if _USUAL.issuperset(fields) and fields.get("task", "") == fields.get("root", "") == "":
+        return time, message, {}
+    extra = {key: fields[key] for key in fields if key not in _STANDARD and (key not in OF_TASK or fields[key] != "")}
+    return time, message, extra
 
 
 @lru_cache(maxsize=2)
 def _second(moment: int) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat().removesuffix("+00:00")
-
-
-def _extra(record: logging.LogRecord) -> dict[str, Any]:
-    fields = vars(record)
-    if _USUAL.issuperset(fields) and fields.get("task", "") == fields.get("root", "") == "":
-        return {}
-    return {key: fields[key] for key in fields if key not in _STANDARD and (key not in OF_TASK or fields[key] != "")}
-
-
-def _message(record: logging.LogRecord) -> str:
-    return record.getMessage() if hasattr(record, MASKED) else redactor().text(record.getMessage())
 
 
 def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> list[str]:

@@ -14,9 +14,9 @@ from queueops.conf import Settings
 from queueops.errors import BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
 from queueops.model.store_url import masked
+from queueops.redis.call_limits import repeat
 from queueops.redis.error_translation import slot_moves
 from queueops.redis.keys import Keys
-from queueops.redis.retry_calls import repeat
 from queueops.redis.servers import Cluster, OneServer
 
 COPIES_WITHIN_S = 0.2

@@ -19,7 +19,7 @@ import hiredis
 from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError, ResponseError
 
 from queueops.errors.refusals import LibraryRefused, refusal_about
-from queueops.redis import deadlines, library
+from queueops.redis import call_limits, library
 from queueops.redis.connections import SpinWait, own_connection, read_reply, socket_of
 from queueops.redis.error_translation import is_full, is_later
 from queueops.redis.library import Library
@@ -219,7 +219,7 @@ class Scripts:
         it go to another pool as they are. Raises redis-py's errors.
         """
         server = self._servers.name(key) if self._servers.is_cluster else ""
-        until = deadlines.mine.until
+        until = call_limits.mine.until
         left = None if until is None else max(0.01, until - time.monotonic())
         line = self._mine.lines.get(server) or self._open(server, key, left)
         line.connection.relayed = relayed

@@ -16,6 +16,7 @@ from queueops import conf
 from queueops.errors import BrokenPool
 from queueops.model.encryption import ids_of, keyring
 from queueops.redis import wire
+from queueops.redis.call_limits import refuse_in_replay, repeat
 from queueops.redis.client_factory import connect, servers
 from queueops.redis.fanout import FanOut
 from queueops.redis.keys import Keys, libraries, pools
@@ -23,7 +24,6 @@ from queueops.redis.lane_patterns import LanePatterns
 from queueops.redis.library_use import LibraryUse
 from queueops.redis.pool_registry import Registry
 from queueops.redis.query_replies import may_be_id
-from queueops.redis.retry_calls import refuse_in_replay, repeat
 from queueops.redis.scripts import ScriptLine, Scripts
 from queueops.redis.servers import Cluster, OneServer
 from queueops.redis.wrong_types import SIGNS, foreign_keys, replies, right
@@ -241,7 +241,7 @@ class StoreClient:
         return hasty.fan_out.copies(keys, lambda key: hasty.ask_key(key, call))
 
     def repeat(self, call: Callable[..., T], *arguments: Any, pool: str = "default") -> T:
-        """Make an atomic, idempotent call that concerns a pool until it is answered. Raises as `retry_calls.repeat`."""
+        """Make an atomic, idempotent call that concerns a pool until it is answered. Raises as `call_limits.repeat`."""
         return repeat(self.servers, self.settings, self.keys(pool).prefix, call, *arguments)
 
     def once(self, pool: str, call: Callable[..., T], *arguments: Any) -> T:

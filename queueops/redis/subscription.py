@@ -49,7 +49,9 @@ class RedisListener:
         except (redis.RedisError, OSError) as error:
             raise self._lost(error) from error
         self._watchful = self._connection if isinstance(self._connection, Watchful) else None
-        self._answered()
+        self._quiet_s = LOOK_S if self._watchful else QUIET_S
+        self._check_at = time.monotonic() + self._quiet_s
+        self._lost_at: float | None = None
 
     def fileno(self) -> int:
         """The descriptor to select on."""
@@ -72,7 +74,7 @@ class RedisListener:
         try:
             while len(heard) < MOST_AT_ONCE and self._connection.can_read(0):
                 reply = self._connection.read_response()
-                self._answered()
+                self._lost_at, self._check_at = None, time.monotonic() + self._quiet_s
                 if isinstance(reply, list) and len(reply) == 3:  # else it answers a PING
                     word, channel, data = reply
                     heard.append(Heard(word.decode(), channel.decode(), data if isinstance(data, bytes) else b""))
@@ -85,10 +87,6 @@ class RedisListener:
     def close(self) -> None:
         """Close the connection."""
         self._connection.disconnect()
-
-    def _answered(self) -> None:
-        self._lost_at: float | None = None
-        self._check_at = time.monotonic() + (LOOK_S if self._watchful else QUIET_S)
 
     def _check(self) -> None:
         now = time.monotonic()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
+from itertools import starmap
 from operator import methodcaller
 from time import monotonic
 from typing import Any, NamedTuple
@@ -105,7 +106,7 @@ def read_exchange(pool: str, worker: str, reply: Sequence[Any]) -> Exchange:
     reasons, now = map(_text, cancels), int(now_ms)
     claim = Claim(pool, worker, now, monotonic())
     return Exchange(
-        leases=[read_lease(claim, *row) for row in leases] if leases else [],
+        leases=[*starmap(partial(read_lease, claim), leases)],
         settled=[*map(_text, words)],
         lost=[*map(_text, lost)],
         cancels=list(zip(reasons, reasons, strict=True)),
@@ -121,7 +122,7 @@ def read_exchange(pool: str, worker: str, reply: Sequence[Any]) -> Exchange:
 def _read_short(pool: str, worker: str, sleep_ms: int, now_ms: bytes, ready: bytes = b"", *leases: Any) -> Exchange:
     claim = Claim(pool, worker, int(now_ms), monotonic())
     return Exchange(
-        leases=[read_lease(claim, *row) for row in leases],
+        leases=[*starmap(partial(read_lease, claim), leases)],
         settled=["OK"],
         lost=[],
         cancels=[],

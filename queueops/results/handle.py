@@ -43,15 +43,15 @@ class TaskHandle(Generic[Result]):
     in_memory: ClassVar[Any] = None
     """The in-memory store of a test, for the handles that are made while it replaces the real one."""
 
-    __slots__ = ("_made_at", "_memory", "id", "pool", "uid", "word")
+    __slots__ = ("_memory", "_new_until", "id", "pool", "uid", "word")
 
     def __init__(self, id: str, pool: str = "default", word: str = "", uid: int = 0) -> None:
         self.id = id
         self.pool = pool
         self.word = word
         self.uid = uid
-        self._made_at = time.monotonic() if uid else 0.0
         self._memory = TaskHandle.in_memory
+        self._new_until = time.monotonic() + waiting.NEW_S if uid and self._memory is None else 0.0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.id, self.pool, self.word, self.uid)
@@ -186,11 +186,13 @@ class TaskHandle(Generic[Result]):
 
     def _end(self, patience: waiting.Patience) -> Record:
         """Wait for the end: the record of the ended task."""
-        _refuse_event_loop()
+        if asyncio._get_running_loop() is not None and not os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE"):
+            raise WaitOnEventLoop()
         self._check()
         broker, generation = self._broker, waiting.Generation(self.uid, self.word == AFTER)
         while True:
-            waiting.wait(broker, self.pool, self.id, patience, generation, is_new=self._is_new())
+            is_new = time.monotonic() < self._new_until
+            waiting.wait(broker, self.pool, self.id, patience, generation, is_new=is_new)
             if (record := self._ended(broker, generation)) is not None:
                 return record
 
@@ -198,13 +200,10 @@ class TaskHandle(Generic[Result]):
         self._check()
         broker, generation = self._broker, waiting.Generation(self.uid, self.word == AFTER)
         while True:
-            await waiting.await_end(broker, self.pool, self.id, patience, generation, is_new=self._is_new())
+            is_new = time.monotonic() < self._new_until
+            await waiting.await_end(broker, self.pool, self.id, patience, generation, is_new=is_new)
             if (record := await waiting.in_thread(partial(self._ended, broker, generation))) is not None:
                 return record
-
-    def _is_new(self) -> bool:
-        """Whether this handle comes from a push of this moment."""
-        return self._memory is None and time.monotonic() - self._made_at < waiting.NEW_S
 
     def _ended(self, broker: Any, generation: waiting.Generation) -> Record | None:
         """The record of the ended task; None if it runs again meanwhile."""
@@ -240,13 +239,3 @@ def get(id: str) -> TaskHandle[Any] | None:
 async def aget(id: str) -> TaskHandle[Any] | None:
     """The same for async code."""
     return await waiting.in_thread(partial(get, id))
-
-
-def _refuse_event_loop() -> None:
-    """Raise WaitOnEventLoop if waiting would block an event loop; DJANGO_ALLOW_ASYNC_UNSAFE permits it."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    if not os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE"):
-        raise WaitOnEventLoop()

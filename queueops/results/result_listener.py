@@ -114,7 +114,9 @@ class ResultListener:
                         self._serve(listener, inside)
                     return
                 except BrokerUnavailable as error:
-                    if self._ended(idle=True):  # without a wait, nothing asks for the server: it may have been stopped
+                    if (
+                        self._changes(idle=True) is None
+                    ):  # without a wait, nothing asks for the server: it may have been stopped
                         return
                     if isinstance(error, StoreRefuses):
                         self._refused(error)
@@ -127,8 +129,12 @@ class ResultListener:
         with selectors.DefaultSelector() as selector:
             selector.register(listener, selectors.EVENT_READ)
             selector.register(inside, selectors.EVENT_READ)
-            while not self._ended(time.monotonic() - idle_since >= IDLE):
-                self._ask(listener)
+            while (changes := self._changes(time.monotonic() - idle_since >= IDLE)) is not None:
+                wanted, unwanted = changes
+                if unwanted:
+                    listener.unsubscribe(list(unwanted))
+                if wanted:
+                    listener.subscribe(list(wanted))
                 for key, _ in selector.select(LOOK_S):
                     if key.fileobj is inside:
                         inside.recv(4096)
@@ -138,14 +144,18 @@ class ResultListener:
                 if self._subscriptions:
                     idle_since = time.monotonic()
 
-    def _ask(self, listener: EndListener) -> None:
+    def _changes(self, idle: bool = False) -> tuple[set[str], set[str]] | None:
+        """The channels to subscribe to, and those to leave. None if the thread is to end: the next wait starts another.
+
+        At a failed connection they are lost, but `_again` names all channels to the next one.
+        """
         with self._lock:
-            wanted, self._wanted = self._wanted, set()
-            unwanted, self._unwanted = self._unwanted, set()
-        if unwanted:
-            listener.unsubscribe(list(unwanted))
-        if wanted:
-            listener.subscribe(list(wanted))
+            if self._closing or (idle and not self._subscriptions):
+                self._thread = self._bell = None
+                return None
+            changes = self._wanted, self._unwanted
+            self._wanted, self._unwanted = set(), set()
+            return changes
 
     def _hear(self, heard: Sequence[tuple[str, str, bytes]]) -> None:
         for word, channel, _ in heard:
@@ -179,15 +189,6 @@ class ResultListener:
             subscriptions = [each for found in self._subscriptions.values() for each in found if each.subscribed.done()]
         for subscription in subscriptions:
             _set(subscription.news, heard=False)
-
-    def _ended(self, idle: bool = False) -> bool:
-        """Whether the thread is to end; if so, the next wait starts another one."""
-        with self._lock:
-            if self._closing or (idle and not self._subscriptions):
-                self._thread = None
-                self._bell = None
-                return True
-            return False
 
 
 def _set(future: Future[bool], *, heard: bool = True) -> None:

@@ -23,7 +23,7 @@ from queueops.errors import BrokerUnavailable, ResultTimeout, TaskGone
 from queueops.model.capabilities import Capability
 from queueops.model.durations import to_ms
 from queueops.model.states import TERMINAL
-from queueops.redis import deadlines as time_left
+from queueops.redis import call_limits
 from queueops.results.result_listener import ResultListener
 
 RECHECK = 10.0
@@ -204,7 +204,7 @@ def _called(call: Call, patience: Patience) -> Any:
     try:
         if patience.seconds is None:
             return call()
-        with time_left.at_most(patience.left()):
+        with call_limits.at_most(patience.left()):
             return call()
     except BrokerUnavailable as error:
         return error

@@ -219,7 +219,7 @@ def test_an_observer_that_fails_fails_no_push_and_no_task(
 
 
 def test_a_push_that_fails_is_an_error_by_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(get_broker()), "_push_observed", lambda *_: 1 / 0)
+    monkeypatch.setattr(type(get_broker()), "announce", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         tasks.add.push(1)
     (pushed,) = spans(SpanKind.PRODUCER)

@@ -11,7 +11,7 @@ import pytest
 import queueops
 from queueops import inspect
 from queueops.errors import BrokerUnavailable
-from queueops.redis import deadlines
+from queueops.redis import call_limits
 from queueops.redis.broker import close_brokers, get_broker
 from queueops.results.handle import TaskHandle
 from tests.support.silence import HTTP, Listener
@@ -42,7 +42,7 @@ def test_who_waits_for_a_result_meets_a_silent_store_within_that_time(
     never = {"socket_timeout": 86_400, "socket_connect_timeout": 86_400}
     own = {"CONNECT": never, "URL": listener.url.replace("redis", scheme)}
     settings.QUEUEOPS = settings.QUEUEOPS | own
-    monkeypatch.setattr(deadlines, "LEAST_S", 0.2)
+    monkeypatch.setattr(call_limits, "LEAST_S", 0.2)
     with pytest.raises(BrokerUnavailable):
         TaskHandle("x").result(timeout=0.1)
     with pytest.raises(BrokerUnavailable):

@@ -11,6 +11,9 @@ from tests.benchmarks.server import running
 from tests.benchmarks.systems import OURS
 from tests.repository.walk import walk
 
+MOST_FUNCTIONS, MOST_FILES = 190, 54
+"""Of one plain task. A few more pass when a lane is asked again, or a time limit is looked at."""
+
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
 def test_a_walk_has_the_way_of_one_task_in_both_processes(tmp_path: Path) -> None:
@@ -20,3 +23,6 @@ def test_a_walk_has_the_way_of_one_task_in_both_processes(tmp_path: Path) -> Non
     assert {"tasks/task.py", "redis/broker/push.py", "results/handle.py"} <= producer
     assert {"worker/loop/main_loop.py", "worker/execution/execution.py", "tasks/handlers.py"} <= worker
     assert not {"tasks/task.py", "results/handle.py"} & worker
+    passed = {"functions": len(found.functions), "files": len(found.files)}
+    assert passed["functions"] <= MOST_FUNCTIONS, f"a shorter way is wanted: {passed}"
+    assert passed["files"] <= MOST_FILES, f"a shorter way is wanted: {passed}"

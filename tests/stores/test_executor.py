@@ -244,19 +244,19 @@ def test_a_pause_ends_with_a_start_that_is_younger_than_its_failures(monkeypatch
     for _ in range(1100):
         pause.failed(time.monotonic() + 0.001, "away")
     now = time.monotonic()
-    assert pause.is_on(now + executor_pause.LONGEST_S - 1)
-    assert pause.gives_back(now)
+    assert pause.until > now + executor_pause.LONGEST_S - 1
+    assert pause.failed_until > now
     pause.worked(long_ago)
-    assert (pause.room(9), pause.told()) == (0, "away")
+    assert (pause.failures, pause.room(), pause.told()) == (1100, 0, "away")
     later = now + executor_pause.TOLD_S
     with monkeypatch.context() as patched:  # nothing failed meanwhile: no task came, or a long one has begun
         patched.setattr(executor_pause, "_monotonic", lambda: later)
-        assert (pause.room(9), pause.told()) == (1, "")
+        assert (pause.room(), pause.told()) == (1, "")
     pause.claimed(later)
-    assert pause.is_on(later)
-    assert not pause.gives_back(later)
+    assert pause.until > later
+    assert pause.failed_until <= later
     pause.worked(time.monotonic() + 1)
-    assert (pause.room(9), pause.told()) == (9, "")
+    assert (pause.failures, pause.until, pause.failed_until, pause.told()) == (0, 0.0, 0.0, "")
 
 
 def test_a_task_that_its_executor_killed_has_its_signal() -> None:

@@ -21,7 +21,7 @@ from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name
 from queueops.management.process_command import ProcessCommand
 from queueops.model.capabilities import Capability
-from queueops.redis import deadlines
+from queueops.redis import call_limits
 from queueops.redis.broker import get_broker
 from queueops.tasks import outbox
 from queueops.watchdog import Watchdog
@@ -65,7 +65,7 @@ class Command(ProcessCommand):
                 watchdog.run()
         except LibraryRefused as error:
             raise CommandError(str(error)) from error
-        return deadlines.end()
+        return call_limits.end()
 
     def _relay_alone(self, store: str, *, once: bool) -> None:
         """Relay the outbox for a store that needs no watchdog. Raises NotOffered without an outbox."""
@@ -82,7 +82,7 @@ class Command(ProcessCommand):
 
     def _stop(self, watchdog: Watchdog) -> None:
         watchdog.stop()
-        deadlines.run_out()
+        call_limits.run_out()
 
     def _once(self, watchdog: Watchdog) -> None:
         for pool, acted in watchdog.round().items():

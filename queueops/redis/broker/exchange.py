@@ -10,7 +10,7 @@ from queueops import conf
 from queueops.errors.refusals import LibraryRefused
 from queueops.model import endings, states
 from queueops.model.contracts import Exchange, Lease, RoundTrip, Settlement
-from queueops.redis import deadlines, wire
+from queueops.redis import call_limits, wire
 from queueops.redis.connections import own_connection, socket_of
 from queueops.redis.store_client import FORGET_WORKER_MS, STACK_KEPT_MS, StoreClient
 from queueops.redis.watchful import Watchful
@@ -61,11 +61,11 @@ class RedisWaker:
         self._seconds = WATCHFUL_S if isinstance(self._connection, Watchful) else PATIENCE_S
         self.patience_s = self._seconds + LATE_S
         """Seconds after `arm` in which a server that is well answers."""
-        deadlines.mine.since = time.monotonic()
+        call_limits.mine.since = time.monotonic()
         try:
             self._connection.connect()
         finally:
-            deadlines.mine.since = None
+            call_limits.mine.since = None
         self.arm()
 
     def fileno(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from redis.exceptions import RedisError, ResponseError
 
@@ -53,26 +54,21 @@ class PushCalls(Fencing):
         return [answers[index] for index in range(len(pushes))]
 
     def _push_batch(self, pool: str, batch: Sequence[Push], under: LeaseRef | None) -> list[Pushed]:
-        if observers.registered:
-            with observers.publishing(batch, linked=len(batch) > 1):
-                return self._push_observed(pool, batch, under)
-        return self._push_observed(pool, batch, under)
-
-    def _push_observed(self, pool: str, batch: Sequence[Push], under: LeaseRef | None) -> list[Pushed]:
-        self.announce(pool)
-        if pool in self.lane_patterns.pools:
-            self.lane_patterns.prepare_for(pool, batch)
-        arguments = pushwire.enqueue_arguments(batch)
-        try:
-            if under is None:
-                reply = self._call("enqueue", pool, *arguments)
-            else:
-                reply = self._create("enqueue", pool, arguments, under)
-            return self._displaced(pool, batch, reply, under) if reply[2:] else pushwire.read_enqueued(batch, reply)
-        except BrokenPool as error:
-            if isinstance(error.__cause__, ResponseError):  # a new lane is in no index yet: only this call knows it
-                raise self.explained(pool, error.__cause__, {push.lane or "default" for push in batch}) from error
-            raise
+        with observers.publishing(batch, linked=len(batch) > 1) if observers.registered else nullcontext():
+            self.announce(pool)
+            if pool in self.lane_patterns.pools:
+                self.lane_patterns.prepare_for(pool, batch)
+            arguments = pushwire.enqueue_arguments(batch)
+            try:
+                if under is None:
+                    reply = self._call("enqueue", pool, *arguments)
+                else:
+                    reply = self._create("enqueue", pool, arguments, under)
+                return self._displaced(pool, batch, reply, under) if reply[2:] else pushwire.read_enqueued(batch, reply)
+            except BrokenPool as error:
+                if isinstance(error.__cause__, ResponseError):  # a new lane is in no index yet: only this call knows it
+                    raise self.explained(pool, error.__cause__, {push.lane or "default" for push in batch}) from error
+                raise
 
     def _displaced(
         self, pool: str, batch: Sequence[Push], reply: Sequence[int], under: LeaseRef | None

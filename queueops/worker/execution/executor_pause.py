@@ -21,14 +21,19 @@ _monotonic = time.monotonic
 
 
 class ExecutorPause:
-    """Failures of an executor in a row. Its methods may be called in any thread; times are of the monotonic clock."""
+    """Failures of an executor in a row. Its methods may be called in any thread; times are of the monotonic clock.
+
+    The loop asks the attributes in each turn, and the methods only while the executor fails.
+    """
 
     def __init__(self) -> None:
+        self.failures = 0
+        """How many starts in a row have failed."""
         self.until = 0.0
         """No task is claimed before this moment."""
-        self._failed_until = 0.0
+        self.failed_until = 0.0
+        """Tasks that have not begun before this moment go back: they were claimed before the latest failure."""
         self._lock = threading.Lock()
-        self._failures = 0
         self._failed_at = 0.0
         self._reason = ""
 
@@ -36,44 +41,33 @@ class ExecutorPause:
         """A start could not begin its task. One that began before the latest failure does not lengthen the pause."""
         with self._lock:
             now, self._reason = _monotonic(), reason
-            if self._failures and began <= self._failed_at:
+            if self.failures and began <= self._failed_at:
                 return
-            seconds = min(LONGEST_S, FIRST_S * 2.0 ** min(self._failures, MOST_DOUBLED))
-            self._failures, self._failed_at = self._failures + 1, now
-            self.until = self._failed_until = now + seconds
+            seconds = min(LONGEST_S, FIRST_S * 2.0 ** min(self.failures, MOST_DOUBLED))
+            self.failures, self._failed_at = self.failures + 1, now
+            self.until = self.failed_until = now + seconds
         logger.warning("The executor is not available, so this process claims no task for %g s: %s", seconds, reason)
 
     def worked(self, began: float) -> None:
         """A start has begun its task. One that is older than the latest failure says nothing."""
-        if self._failures and began > self._failed_at:
+        if self.failures and began > self._failed_at:
             with self._lock:
-                failures, self._failures = self._failures, 0
-                self.until = self._failed_until = 0.0
+                failures, self.failures = self.failures, 0
+                self.until = self.failed_until = 0.0
             if failures:
                 logger.info("The executor is available again after %d failures in a row", failures)
 
     def claimed(self, now: float) -> None:
-        """Tasks were claimed: while the executor fails, no other one for a moment."""
-        if self._failures:
-            with self._lock:
-                self.until = max(self.until, now + PROBE_S) if self._failures else 0.0
+        """Tasks were claimed while the executor fails: no other one for a moment."""
+        with self._lock:
+            self.until = max(self.until, now + PROBE_S) if self.failures else 0.0
 
-    def is_on(self, now: float) -> bool:
-        """Whether no task is claimed now."""
-        return now < self.until
-
-    def gives_back(self, now: float) -> bool:
-        """Whether tasks that have not begun go back: they were claimed before the latest failure."""
-        return now < self._failed_until
-
-    def room(self, room: int) -> int:
-        """How many of ``room`` tasks to claim: none in a pause, one after it."""
-        if not self._failures:
-            return room
-        return 0 if self.is_on(_monotonic()) else min(room, 1)
+    def room(self) -> int:
+        """How many tasks to claim at most: none in a pause, one after it."""
+        return 0 if _monotonic() < self.until else 1
 
     def told(self) -> str:
         """Why no task begins, for the heartbeat; empty while tasks begin, and after few or old failures."""
         with self._lock:
-            is_told = self._failures >= TOLD_FROM and _monotonic() - self._failed_at < TOLD_S
+            is_told = self.failures >= TOLD_FROM and _monotonic() - self._failed_at < TOLD_S
             return self._reason if is_told else ""

@@ -37,6 +37,8 @@ class IdleListener:
         self._lines: list[Line] = []
         self._self_pipe = SelfPipe()
         self._selector = selectors.DefaultSelector()
+        self.wait: Callable[[], Events] = self._selector.select
+        """Sleeps until something arrives."""
         self._selector.register(self._self_pipe, selectors.EVENT_READ, self._recalled)
 
     def man(self, lines: Iterable[Line]) -> None:
@@ -54,10 +56,6 @@ class IdleListener:
             for line in self._lines:
                 line.move(self._home)
             self._lines = []
-
-    def wait(self) -> Events:
-        """Sleep until something arrives."""
-        return self._selector.select()
 
     def recall(self) -> None:
         """Wake the waiting thread, which is needed elsewhere. Called in any thread."""

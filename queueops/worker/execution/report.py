@@ -44,7 +44,7 @@ def started(lease: Lease) -> None:
     """Log that the task starts, for the level DEBUG."""
     if logger.isEnabledFor(logging.DEBUG):
         _log(logger, logging.DEBUG, "%s %s started (attempt %d of %d)",
-             lease.name, masked(lease.id), lease.attempt, lease.retries + 1, told=_told(lease))  # fmt: skip
+             lease.name, masked(lease.id), lease.attempt, lease.retries + 1, lease=lease)  # fmt: skip
 
 
 def ended(
@@ -63,7 +63,7 @@ def ended(
             how = masked(words(value))
         _log(logger, logging.INFO, "%s %s %s after %d ms (attempt %d of %d)",
              lease.name, masked(lease.id), how, ms, lease.attempt, lease.retries + 1,
-             told=_told(lease, ms=ms, outcome=str(settlement.outcome)))  # fmt: skip
+             lease=lease, ms=ms, outcome=str(settlement.outcome))  # fmt: skip
 
 
 def refused(lease: Lease) -> Settlement:
@@ -79,15 +79,23 @@ def _failed(lease: Lease, settlement: Settlement, ms: int) -> None:
         return
     how = "will be tried again" if settlements.will_be_retried(lease, settlement) else "failed"
     how = "failed as expected" if settlement.expected else how
-    told = _told(lease, ms=ms, outcome=str(settlement.outcome), error=settlement.title)
     _log(to, level, "%s %s %s: %s (after %d ms, attempt %d of %d)",
          lease.name, masked(lease.id), how, masked(settlement.title), ms, lease.attempt, lease.retries + 1,
-         told=told)  # fmt: skip
+         lease=lease, ms=ms, outcome=str(settlement.outcome), error=settlement.title)  # fmt: skip
 
 
-def _log(to: logging.Logger, level: int, message: str, *args: object, told: dict[str, Any]) -> None:
+def _log(to: logging.Logger, level: int, message: str, *args: object, lease: Lease, **end: object) -> None:
     """Log a line with masked arguments. The project's code may fail in it, such as a filter: the task continues."""
     global _has_failed
+    told = {
+        "task": lease.id,
+        "root": lease.root or lease.id,
+        "name": lease.name,
+        "pool": lease.pool,
+        "attempt": lease.attempt,
+        "attempts": lease.retries + 1,
+        **end,
+    }
     try:
         to.handle(_record(to, level, message, args, told))
     except Exception:
@@ -146,15 +154,3 @@ def _is_plain(make: Callable[..., logging.LogRecord], factory: Callable[..., log
     """Whether records are made by `logging` alone: no factory, class or patch of the project."""
     is_of_logging = type(make) is FunctionType and make.__code__.co_filename == logging.__file__
     return is_of_logging and factory is logging.LogRecord
-
-
-def _told(lease: Lease, **end: object) -> dict[str, Any]:
-    return {
-        "task": lease.id,
-        "root": lease.root or lease.id,
-        "name": lease.name,
-        "pool": lease.pool,
-        "attempt": lease.attempt,
-        "attempts": lease.retries + 1,
-        **end,
-    }

@@ -221,7 +221,7 @@ class ExecutorSlot(ThreadSlot):
         """Run a task. Never raises."""
         lease = context.lease
         self.start, began = TaskStart(lease, self._channel), time.monotonic()
-        if self._pause.gives_back(began):
+        if began < self._pause.failed_until:
             return settlements.unstarted(lease, settlements.NOT_STARTED)
         if not self.open(lease, context, began):
             return report.refused(lease)

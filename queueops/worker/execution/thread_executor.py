@@ -77,6 +77,8 @@ class ThreadExecutor:
 
     def submit(self, leases: Iterable[Lease]) -> None:
         """Run these tasks, in this order, as slots become free."""
+        if self.pause.failures:
+            self.pause.claimed(_monotonic())
         if self._unwanted and not self.queued():
             self._unwanted.clear()
         asynchronous, synchronous = [], []

@@ -56,6 +56,7 @@ class Dispatcher:
         self._executor = executor
         self._watch = watch
         self._prefetch = prefetch
+        self._ahead = 0  # unstarted tasks to hold, as of the latest turn
         self._channel = channel
         self._commands = commands
         self._signal = signal
@@ -102,11 +103,11 @@ class Dispatcher:
             if (client := self._by_pool.get(self._arrived.popleft())) is not None:
                 client.ready, client.dry = True, False
         executor = self._executor
-        ahead = self._prefetch.ahead(self._watch.stuck)
-        executor.low = ahead // SHARES
+        self._ahead = self._prefetch.ahead(self._watch.stuck)
+        executor.low = self._ahead // SHARES
         hungry = executor.queued() <= executor.low
         for client in tuple(self.clients):
-            want = self._room(ahead)
+            want = self._room()
             if client.due_at(now, want, hungry=hungry) <= now:
                 self._round(client, now, want)
             elif client.transport.under_way:
@@ -118,11 +119,9 @@ class Dispatcher:
 
     def take(self, client: PoolClient, lease: Lease) -> None:
         """Accept a task that was handed to this process, or give it back with the next round trip."""
-        now, room = time.monotonic(), self._room(self._prefetch.ahead(self._watch.stuck))
+        now, room = time.monotonic(), self._room()
         self.claimed += 1
-        client.hold(lease, now)
-        if room > 0 and client.trusts(lease, now):
-            self._executor.pause.claimed(now)
+        if client.hold(lease, now) and room > 0:
             self._executor.submit([lease])
             client.ask_about(lease.id)
             if self._executor.kept is None:
@@ -195,7 +194,7 @@ class Dispatcher:
 
     def next_moment(self, now: float) -> float:
         """When ``exchange`` or ``send_notes`` may have something to do because of time alone."""
-        room = self._room(self._prefetch.ahead(self._watch.stuck))
+        room = self._room()
         queued, moments = self._executor.queued(), []
         hungry = queued <= self._executor.low
         for client in self.clients:
@@ -211,7 +210,7 @@ class Dispatcher:
             moments.append(now + LINGER)
         if self._channel.notes:
             moments.append(self._notes_at)
-        if self._executor.pause.is_on(now):
+        if now < self._executor.pause.until:
             moments.append(self._executor.pause.until)
         return min(moments)
 
@@ -264,7 +263,6 @@ class Dispatcher:
     def _take(self, client: PoolClient, reply: Exchange) -> None:
         if reply.leases:
             self.claimed += len(reply.leases)
-            self._executor.pause.claimed(time.monotonic())
             self._executor.submit(reply.leases)
         if reply.commands:
             self._commands.take(reply.commands)
@@ -283,14 +281,14 @@ class Dispatcher:
         for lease in leases:
             self._executor.cancel(lease, reason, lost=lost)
 
-    def _room(self, ahead: int) -> int:
+    def _room(self) -> int:
         """How many more tasks this process would accept now.
 
         It requests its prefetched tasks in shares: one share runs, one is on its way, one is being read or sent.
         """
         if self.closed:
             return 0
-        options = self._options
+        options, ahead = self._options, self._ahead
         now = time.monotonic() if self._apart else 0.0
         outstanding = 0
         for client in self._by_pool.values():
@@ -300,4 +298,6 @@ class Dispatcher:
         room = min(options.threads + ahead - outstanding, options.threads + ahead // SHARES, options.batch)
         if options.max_tasks is not None:
             room = min(room, options.max_tasks - self.claimed - sum(client.wanted for client in self.clients))
-        return self._executor.pause.room(max(0, room))
+        if self._executor.pause.failures:
+            room = min(room, self._executor.pause.room())
+        return max(0, room)

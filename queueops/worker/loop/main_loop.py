@@ -31,7 +31,7 @@ from queueops.worker.loop.lease_dispatcher import SHARES, Dispatcher
 from queueops.worker.loop.pool_client import PoolClient
 from queueops.worker.loop.prefetch import Prefetch
 from queueops.worker.loop.progress_buffer import ProgressBuffer
-from queueops.worker.loop.shutdown import FLUSH, NEVER, Ending, ShutdownSequence
+from queueops.worker.loop.shutdown import FLUSH, NEVER, Ending, ShutdownSequence, StopOrder
 from queueops.worker.loop.wakeup_listener import WakeupListener
 from queueops.worker.loop.worker_signals import WorkerSignals
 from queueops.worker.options import WorkerOptions
@@ -96,20 +96,20 @@ class Loop:
         """Stop watching ``source``."""
         self._selector.unregister(source)
 
-    def run(self, asked: Callable[[], int] = lambda: 0) -> Ending:
-        """Work until the end. ``asked`` returns how often the process was told to stop; twice means at once.
+    def run(self, order: StopOrder | None = None) -> Ending:
+        """Work until the end, or until ``order`` tells it to stop.
 
         Any process may send a signal. A process stopped by a signal therefore counts as retired: a supervisor that did
         not send the signal replaces it.
         """
+        order = order or StopOrder()
         self._worker_signals.start()
         # liveness counts from here: the first turn may start a task that holds the interpreter
         self._table.expect(_monotonic())
         with self._executor.awake:
             while not self._is_over():
-                times = asked()
-                if times > 1 or (times and self._shutdown.at == NEVER):
-                    self.stop("stopped by a signal", grace=None if times == 1 else 0.0, retired=True)
+                if order.times > 1 or (order.times and self._shutdown.at == NEVER):
+                    self.stop("stopped by a signal", grace=None if order.times == 1 else 0.0, retired=True)
                 self._turn(_monotonic())
                 self._pause()
             ending = self._finish()
@@ -141,10 +141,10 @@ class Loop:
         dispatcher.send_notes(now)
         if self._shutdown.at < NEVER:
             dispatcher.release(self._shutdown.step(now, dispatcher.held()), now)
-        elif (executor.pause.gives_back(now) or self._watch.stuck >= self._options.threads) and executor.queued():
+        elif (now < executor.pause.failed_until or self._watch.stuck >= self._options.threads) and executor.queued():
             dispatcher.release(executor.take_back(), now)
         for line, client in self._lines:
-            if client.transport.is_reachable and line.check(now):
+            if now >= line.check_at and client.transport.is_reachable and line.check():
                 client.ready = True
         dispatcher.exchange(now)
         for line in self._listeners:
@@ -222,7 +222,7 @@ class Loop:
         moments = [now + LONGEST_PAUSE, self._heartbeat.due_at, self._shutdown.at, self._dispatcher.next_moment(now)]
         for line, client in self._lines:
             if client.transport.is_reachable:
-                moments.append(line.retry_at)
+                moments.append(line.check_at)
         return min(moments)
 
     def _stand_in(self) -> None:

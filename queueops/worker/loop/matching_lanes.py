@@ -34,16 +34,16 @@ class MatchingLanes:
         self._pool, self._closed = pool, tuple(closed)
         self._met: dict[str, None] = {}
         self._look_at = 0.0
-        self._served = patterns
-        self._ask_at = 0.0
+        self.served = patterns
+        """The patterns for a claim: its own, and those of lanes that it leaves alone."""
+        self.ask_at = 0.0
+        """When a claim is to `ask` again."""
 
-    def served(self, now: float) -> tuple[str, ...]:
-        """The patterns for the next claim: its own, and those of lanes that it leaves alone, asked once a second."""
-        if now >= self._ask_at:
-            self._ask_at = now + LOOK_EVERY
-            closed = (f"{LEFT_ALONE}{pattern}" for of_kind in self._closed for pattern in self._ask(of_kind))
-            self._served = (*self.patterns, *closed)
-        return self._served
+    def ask(self, now: float) -> None:
+        """Ask the kinds which lanes it leaves alone for the next second."""
+        self.ask_at = now + LOOK_EVERY
+        closed = (f"{LEFT_ALONE}{pattern}" for of_kind in self._closed for pattern in self._ask(of_kind))
+        self.served = (*self.patterns, *closed)
 
     def _ask(self, of_kind: Closed) -> tuple[str, ...]:
         try:

@@ -83,15 +83,12 @@ class PoolClient:
             self._of_parts = True
         self.metrics.add(lease, settlement, run_ms)
 
-    def hold(self, lease: Lease, now: float) -> None:
-        """Hold a lease that has not been renewed yet."""
-        self.held[lease.id] = lease, now + TRUSTED_S
-
-    def trusts(self, lease: Lease, now: float) -> bool:
-        """Whether a lease is fresh enough to start.
+    def hold(self, lease: Lease, now: float) -> bool:
+        """Hold a lease that was handed over; return whether it is fresh enough to start.
 
         It may have expired while this process was stopped, or the store may have taken it back after an outage.
         """
+        self.held[lease.id] = lease, now + TRUSTED_S
         at = lease.handed_ms / 1000 - self._clock_ahead
         return at > self._given_back_at and now - at < TRUSTED_S and not self.transport.failures
 
@@ -171,7 +168,9 @@ class PoolClient:
         most = min(self._at_once, MAX_PARTS) if self._of_parts else self._at_once
         settle, self.to_settle = self.to_settle[:most], self.to_settle[most:]
         self._of_parts = self._of_parts and bool(self.to_settle)
-        recovers = self.transport.failures > 0
+        recovers, lanes = self.transport.failures > 0, self._lanes
+        if want and now >= lanes.ask_at:
+            lanes.ask(now)
         trip = PendingTrip(
             at=now,
             settle=settle,
@@ -181,9 +180,9 @@ class PoolClient:
             metrics=self.metrics.due(now) if now >= self.metrics.due_at else None,
             take=take,
             recovers=recovers,
-            lanes=self._lanes.served(now) if want else self._lanes.patterns,
-            kinds=self._lanes.kinds,
-            met=self._lanes.met(now) if want and self._lanes.remembers else (),
+            lanes=lanes.served if want else lanes.patterns,
+            kinds=lanes.kinds,
+            met=lanes.met(now) if want and lanes.remembers else (),
         )
         error = self.transport.send(trip, self._known(settle) if recovers else ())
         if error is not None:

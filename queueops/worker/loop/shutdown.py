@@ -27,6 +27,12 @@ class Ending(NamedTuple):
     clean: bool = True
 
 
+class StopOrder:
+    """How often the process was told to stop; twice means at once. Handlers of signals count, and the loop reads."""
+
+    times = 0
+
+
 class ShutdownSequence:
     """Starts with ``begin``; each turn calls ``step``, which returns what to release in it."""
 

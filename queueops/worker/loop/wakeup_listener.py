@@ -42,29 +42,23 @@ class WakeupListener:
         self._armed = False
         self._descriptor = -1
         self._retry_at = 0.0
-        self._silent_at = float("inf")
+        self.check_at = 0.0
+        """When `check` has something to do: to connect, or to give up a server that does not answer."""
 
     @property
     def stands(self) -> bool:
         """Whether tokens can arrive."""
         return self._waker is not None
 
-    @property
-    def retry_at(self) -> float:
-        """When ``check`` has something to do: to connect, or to give up a server that does not answer."""
-        return self._silent_at if self._waker is not None else self._retry_at
-
-    def check(self, now: float) -> bool:
-        """Connect if not connected and the back-off has passed; True if connected now: work may be waiting.
+    def check(self) -> bool:
+        """Connect; True if connected now: work may be waiting.
 
         A connection on which the server does not answer in time is lost.
         """
-        if self._waker is not None and now >= self._silent_at:
+        if self._waker is not None:
             self._cut(TimeoutError("the server did not answer"))
-        if self._waker is not None or (now < self._retry_at and not self._made):
-            return False
         if not self._made:
-            self._retry_at = time.monotonic() + RETRY_AFTER
+            self.check_at = self._retry_at = time.monotonic() + RETRY_AFTER
             if self._call is None:
                 self._make()
             else:
@@ -73,7 +67,7 @@ class WakeupListener:
             return False
         waker = self._made.popleft()
         self._waker, self._descriptor, self._armed = waker, waker.fileno(), True
-        self._silent_at = time.monotonic() + waker.patience_s
+        self.check_at = time.monotonic() + waker.patience_s
         self._reader = partial(self._read, waker)
         self._selector.register(self._descriptor, selectors.EVENT_READ, self._reader)
         return True
@@ -81,6 +75,7 @@ class WakeupListener:
     def _make(self) -> None:
         try:
             self._made.append(self._connect())
+            self.check_at = 0.0
         except Exception as error:  # any error of the connection; the round trips report outages
             logger.debug("No wake-up connection to pool %s: %s", self._pool, error)
 
@@ -94,7 +89,7 @@ class WakeupListener:
         try:
             self._waker.arm()
             self._armed = True
-            self._silent_at = time.monotonic() + self._waker.patience_s
+            self.check_at = time.monotonic() + self._waker.patience_s
         except Exception as error:  # any error of the connection, which is then made again
             self._cut(error)
 
@@ -124,7 +119,7 @@ class WakeupListener:
             return
         try:
             tokens = list(waker.read())
-            self._armed, self._silent_at = False, float("inf")
+            self._armed, self.check_at = False, float("inf")
         except Exception as error:  # any error of the connection, which is then made again
             self._cut(error)
             return
@@ -134,4 +129,5 @@ class WakeupListener:
     def _cut(self, error: Exception) -> None:
         logger.debug("The wake-up connection to pool %s was lost: %s", self._pool, error)
         self.close()
+        self.check_at = self._retry_at
         self._take("work")

@@ -10,10 +10,11 @@ import time
 
 from queueops import log_handler
 from queueops.errors.refusals import LibraryRefused
-from queueops.redis import deadlines
+from queueops.redis import call_limits
 from queueops.redis.broker import get_broker
 from queueops.tasks import process_scope
 from queueops.worker.loop.main_loop import Loop
+from queueops.worker.loop.shutdown import StopOrder
 from queueops.worker.options import WorkerOptions
 from queueops.worker.self_pipe import SelfPipe
 from queueops.worker.shared_slot_table import Farewell, SlotTable
@@ -41,8 +42,14 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, stacks: StackFil
     work_in_the_background()
     self_pipe = SelfPipe()
     term, interrupt = END
+    order = StopOrder()
+
+    def stop(number: int) -> None:
+        order.times = max(order.times, 2 if number == AT_ONCE else 1)
+        call_limits.run_out()
+
     # the supervisor passes on Ctrl-C (SIGINT) and the end of a terminal (SIGHUP)
-    signals = CaughtSignals(self_pipe, term, AT_ONCE, ignore=(interrupt, HANG_UP), then=deadlines.run_out)
+    CaughtSignals(self_pipe, term, AT_ONCE, ignore=(interrupt, HANG_UP), then=stop)
     signal.signal(PING, lambda number, frame: table.answer(time.monotonic()))
     stacks.serve()
     release_signals()
@@ -56,7 +63,7 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, stacks: StackFil
     loop.watch_also(parent_watch, orphaned)
     with process_scope.opened():
         try:
-            ending = loop.run(lambda: min(1, signals.count(term)) + 2 * signals.count(AT_ONCE))
+            ending = loop.run(order)
         except LibraryRefused as error:
             logger.error("The worker cannot begin: %s", error)
             return EXIT_REFUSED

@@ -29,9 +29,9 @@ class CaughtSignals:
         self_pipe: SelfPipe,
         *numbers: signal.Signals,
         ignore: tuple[signal.Signals, ...] = (),
-        then: Callable[[], object] = lambda: None,
+        then: Callable[[int], object] = lambda number: None,
     ) -> None:
-        """``then`` is called in the handler, at each signal."""
+        """``then`` is called in the handler, with the number of each signal."""
         self._then = then
         self._counts: Counter[int] = Counter()
         self._previous = {number: signal.signal(number, self._count) for number in numbers}
@@ -50,7 +50,7 @@ class CaughtSignals:
 
     def _count(self, number: int, frame: FrameType | None) -> None:
         self._counts[number] += 1
-        self._then()
+        self._then(number)
 
 
 def hold_signals() -> None:

@@ -1,23 +1,50 @@
-"""Retried calls: a call of the store is made until it is answered, within the limits of the settings and the caller."""
+"""Call limits: how often a call of the store is made, and how long it waits for a reply.
+
+A call is made until it is answered, within the limits of the settings and of the caller's timeout. A process that was
+told to end does not wait for a silent store.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import random
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any, TypeVar
 
 from redis.crc import key_slot
-from redis.exceptions import RedisClusterException, RedisError
+from redis.exceptions import RedisClusterException, RedisError, TimeoutError
 
 from queueops.conf import BrokerRetry, Settings
-from queueops.redis import deadlines
 from queueops.redis.error_translation import is_full, is_later, slot_moves, translate, unavailable
 from queueops.redis.servers import Cluster, OneServer
 
+CUT_AFTER_S = 1.0
+"""Seconds that a call of the main thread may still take after the process was told to end."""
+
+LEAST_S = 2.0
+"""Minimum seconds that every call has for its reply, whatever its caller's timeout: a busy machine needs some."""
+
 T = TypeVar("T")
 _monotonic = time.monotonic
+
+
+class _Mine(threading.local):
+    """What counts for the calls of one thread."""
+
+    since: float | None = None
+    """Since when the thread waits for Redis. Only while it does, `run_out` may interrupt the main thread."""
+    until: float | None = None
+    """When the caller's timeout ends."""
+    is_ending = False
+    """Whether a failed call must not be repeated: the process is to end."""
+
+
+mine = _Mine()
 
 
 def repeat(
@@ -35,7 +62,7 @@ def repeat(
     process was told to end, a failed attempt is not repeated.
     """
     refuse_in_replay()
-    mine, attempt = deadlines.mine, 0
+    attempt = 0
     begun = mine.since = _monotonic()
     while True:
         attempt += 1
@@ -66,6 +93,28 @@ def refuse_in_replay() -> None:
         refuse()
 
 
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Limit the script calls of this thread to this many seconds, but not below LEAST_S."""
+    mine.until = time.monotonic() + max(LEAST_S, seconds)
+    try:
+        yield
+    finally:
+        mine.until = None
+
+
+def run_out() -> None:
+    """End pending calls of the main thread, because the process is to end. Safe in its signal handlers."""
+    mine.is_ending = True
+    signal.signal(signal.SIGALRM, _cut)
+    signal.setitimer(signal.ITIMER_REAL, CUT_AFTER_S, CUT_AFTER_S / 4)
+
+
+def end() -> None:
+    """Disable the alarm: no call is made any more, and a late alarm would kill the ending process."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
 def _note(servers: OneServer | Cluster, settings: Settings, key: str, error: Exception) -> None:
     """Record a failure in a cluster. The key may be on another server at the next attempt."""
     servers.failed(key, error)
@@ -76,9 +125,14 @@ def _note(servers: OneServer | Cluster, settings: Settings, key: str, error: Exc
 def _delay(error: Exception, attempt: int, begun: float, retry: BrokerRetry) -> float | None:
     """Seconds until the next attempt; None if there is none."""
     last = begun + retry.budget
-    if deadlines.mine.until is not None:
-        last = min(last, max(begun + 0.01, deadlines.mine.until))
-    again = attempt < retry.attempts and _monotonic() < last and not deadlines.mine.is_ending
+    if mine.until is not None:
+        last = min(last, max(begun + 0.01, mine.until))
+    again = attempt < retry.attempts and _monotonic() < last and not mine.is_ending
     if not again or not is_later(error) or is_full(error):
         return None
     return min(retry.cap, retry.base * 2.0 ** (attempt - 1)) * random.uniform(0.5, 1)
+
+
+def _cut(number: int, frame: FrameType | None) -> None:
+    if mine.since is not None and time.monotonic() - mine.since >= CUT_AFTER_S:
+        raise TimeoutError("there was no answer, and this process is to end")
