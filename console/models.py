@@ -244,10 +244,11 @@ class SavedView(models.Model):
 
 
 class UserColumns(models.Model):
-    """The columns of task lists that a user has chosen, in every browser and store."""
+    """The columns and the order of task lists that a user has chosen, in every browser and store."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+")
     names = models.CharField(max_length=200, blank=True)  # joined by commas; empty: none
+    sort = models.CharField(max_length=20, blank=True, default="", db_default="")  # empty: the store's order
 
     class Meta:
         """Django's default permissions are not used."""

@@ -23,7 +23,7 @@ def save(request: HttpRequest) -> HttpResponse:
     present = Preferences.of(request)
     sent = {name: request.POST.get(name, getattr(present, name)) for name in Preferences.__struct_fields__}
     if "columns" in request.POST:  # one box for each column
-        keep_columns(request.user, filter(None, request.POST.getlist("columns")))
+        keep_columns(request.user, filter(None, request.POST.getlist("columns")), request.POST.get("sort"))
     response = redirects.back(request, "settings")
     Preferences.checked(sent).keep(request, response)
     return response

@@ -15,7 +15,7 @@ from console.actions.perform import answer
 from console.actions.selection import Choice, numbered
 from console.ui import filters
 from console.ui import live_list as living
-from console.ui.columns import COLUMNS, SORTED, Order
+from console.ui.columns import COLUMNS, SORTED, Order, orders, sort_of
 from console.ui.completion import permitted
 from console.ui.links import url
 from console.ui.notices import notice
@@ -46,6 +46,8 @@ def index(request: HttpRequest) -> HttpResponse:
         if "" in request.GET.values():
             return redirect(filters.address(query))  # a form sends its empty fields too
         order = Order.of(request.GET.get("sort", ""))
+        if not (order.is_named or "after" in request.GET) and (own := sort_of(request.user)):
+            return redirect(filters.address(query, **own))  # the URL names the order, and can be sent
         found = inspect.browse(query, request.GET.get("after", ""), SORTED if order.column else LIMIT)
     except FilterError as error:
         typed = TaskQuery(**{name: request.GET.get(name, "")[:MOST_TYPED] for name in TaskQuery.__struct_fields__})
@@ -155,6 +157,7 @@ def _context(
         "columns": COLUMNS.items(),
         "order": order,
         "orders": {name: url("tasks", query.params() | order.next_of(name)) for name in COLUMNS},
+        "choices": orders(),
         "sorted_among": len(found.page.rows) if order.column and found.page.next else 0,
         **live_update(url("tasks-rows"), *data, **live),
     }

@@ -1,4 +1,4 @@
-"""Columns of the list of tasks: which a user sees, and by which the list is sorted."""
+"""Columns of the list of tasks: which a user sees, and by which the list is sorted. Both are kept for the user."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from django.utils.functional import Promise
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from console.models import UserColumns
@@ -64,15 +65,35 @@ def columns_of(user: User | AnonymousUser) -> str:
     return USUAL if kept is None or not _is_known(kept) else kept
 
 
-def keep_columns(user: User | AnonymousUser, names: Iterable[str]) -> None:
-    """Keep the columns that a user has chosen, also none; an unknown name resets them."""
+def sort_of(user: User | AnonymousUser) -> dict[str, str]:
+    """The order that a user has chosen, as a parameter of a URL; empty: the store's."""
+    kept = UserColumns.objects.filter(user=user.pk).values_list("sort", flat=True).first()
+    return Order.of(kept).params if kept else {}
+
+
+def keep_columns(user: User | AnonymousUser, names: Iterable[str], sort: str | None = None) -> None:
+    """Keep the columns that a user has chosen, also none, and the order; an unknown name resets either."""
     text = ",".join(dict.fromkeys(names))
-    kept = text if _is_known(text) else USUAL
-    UserColumns.objects.update_or_create(pk=user.pk, defaults={"names": kept})
+    chosen = {"names": text if _is_known(text) else USUAL}
+    if sort is not None:
+        chosen["sort"] = sort if Order.of(sort).column else ""
+    UserColumns.objects.update_or_create(pk=user.pk, defaults=chosen)
+
+
+def orders() -> list[tuple[str, str | Promise]]:
+    """The orders that a user can choose, as the parameter `sort` and in words."""
+    keyed = [(name, column.label) for name, column in COLUMNS.items() if column.key]
+    falling = [(f"-{name}", format_lazy(_("{column}, descending"), column=label)) for name, label in keyed]
+    rising = [(name, format_lazy(_("{column}, ascending"), column=label)) for name, label in keyed]
+    return [(STORED, _("Latest change of state first")), *falling, *rising]
 
 
 def _is_known(text: str) -> bool:
     return not text or all(name in COLUMNS for name in text.split(","))
+
+
+STORED = "-since"
+"""The parameter `sort` of the store's order, for a user who has chosen another one."""
 
 
 class Order(NamedTuple):
@@ -80,24 +101,26 @@ class Order(NamedTuple):
 
     column: str = ""
     is_rising: bool = False
+    is_named: bool = False  # a URL names it, so that the user's own order is not used
 
     @classmethod
     def of(cls, text: str) -> Order:
         """Read the parameter `sort`: `ran`, or `-ran` for the highest first; any other text is the store's order."""
         name = text.removeprefix("-")
         known = name in COLUMNS and COLUMNS[name].key is not None
-        return cls(name, not text.startswith("-")) if known else cls()
+        return cls(name, not text.startswith("-"), True) if known else cls(is_named=bool(text))
 
     @property
     def params(self) -> dict[str, str]:
         """The order as a parameter of a URL."""
-        return {"sort": f"{'' if self.is_rising else '-'}{self.column}"} if self.column else {}
+        own = f"{'' if self.is_rising else '-'}{self.column}" if self.column else STORED
+        return {"sort": own} if self.is_named else {}
 
     def next_of(self, column: str) -> dict[str, str]:
         """The order behind a click on the head of a column: falling, rising, the store's."""
         if column != self.column:
             return {"sort": f"-{column}"}
-        return {} if self.is_rising else {"sort": column}
+        return {"sort": STORED if self.is_rising else column}
 
     def applied(self, page: TaskPage, limit: int) -> TaskPage:
         """The first rows in this order; rows without a value are the last."""

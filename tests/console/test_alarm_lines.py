@@ -13,6 +13,7 @@ from tests.console.browsing import browsing, serving, tick
 from tests.kernel.desk import Desk
 
 pytestmark = pytest.mark.django_db
+CUT = "texts => texts.map(text => text.scrollHeight - text.clientHeight)"
 
 
 @pytest.mark.browser
@@ -33,7 +34,11 @@ def test_each_alarm_is_one_line_and_its_command_and_consequences_open_with_a_cli
         expect(line).to_contain_text("and 1 consequence")
         shown = page.locator(".alarm").locator("visible=true")
         expect(shown).to_have_count(5)
-        assert max(shown.evaluate_all("lines => lines.map(line => line.offsetHeight)")) <= 60, "two lines of text"
+        assert max(shown.evaluate_all("lines => lines.map(line => line.offsetHeight)")) <= 44
+        for width in (1440, 1024):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert max(page.locator(".alarm-text:visible").evaluate_all(CUT)) <= 1, "all of each text stands there"
+        page.set_viewport_size({"width": 1440, "height": 900})
         assert page.locator(".figures").first.evaluate("figures => figures.getBoundingClientRect().bottom") < 900
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         expect(line.locator("code")).to_be_hidden()

@@ -189,3 +189,32 @@ def test_columns_are_chosen_and_a_list_is_sorted_within_a_bound_that_it_states(
     assert "Sorted among the newest 3 of them." in bounded
     assert len(re.findall(r'code class="id">', bounded)) == 3
     assert 'rel="next"' not in bounded
+
+
+def test_the_order_that_a_user_chose_is_kept_and_a_url_with_an_order_wins(
+    client_of: Callable[..., Client], shop: Desk
+) -> None:
+    operator = client_of("operators")
+
+    def shown(address: str, reader: Client = operator) -> tuple[str, list[str]]:
+        answer = reader.get(f"/ops/tasks/{address}", follow=True)
+        sorted_head = re.findall(r'aria-sort="(\w+)">(?:<a[^>]*>)?(\w+)', answer.content.decode())
+        return answer.request["QUERY_STRING"], [" ".join(each) for each in sorted_head]
+
+    assert shown("") == ("", ["descending Since"])
+    chosen = {"columns": ["", "failed", "ran", "since"], "sort": "-failed", "next": "/ops/tasks/"}
+    operator.post("/ops/settings/_save", chosen)
+    assert shown("?state=failed") == ("state=failed&sort=-failed", ["descending Failed"])
+    assert shown("", client_of("operators")) == ("sort=-failed", ["descending Failed"]), "in each browser"
+    assert '<option value="-failed" selected>' in operator.get("/ops/tasks/?sort=-failed").content.decode()
+    assert shown("?sort=ran") == ("sort=ran", ["ascending Ran"])
+    assert shown("?sort=-since") == ("sort=-since", ["descending Since"]), "also the order of the store"
+    by_failed = operator.get("/ops/tasks/?sort=failed").content.decode()
+    assert re.findall(r'href="/ops/tasks/\?sort=-since">(.*?)<', by_failed) == ["Failed", "Since"]
+    assert shown("?sort=-failed", client_of("viewers")) == ("sort=-failed", ["descending Failed"]), "a colleague"
+    assert shown("?state=failed", client_of("viewers")) == ("state=failed", ["descending Since"])
+    operator.post("/ops/settings/_save", {"columns": ["", "failed", "since"]})
+    assert shown("")[0] == "sort=-failed", "a form without an order keeps it"
+    for other in ("-since", "of a later version"):
+        operator.post("/ops/settings/_save", chosen | {"sort": other})
+        assert shown("") == ("", ["descending Since"])
