@@ -186,8 +186,7 @@ class TaskHandle(Generic[Result]):
 
     def _end(self, patience: waiting.Patience) -> Record:
         """Wait for the end: the record of the ended task."""
-        if asyncio._get_running_loop() is not None and not os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE"):
-            raise WaitOnEventLoop()
+        _refuse_event_loop()
         self._check()
         broker, generation = self._broker, waiting.Generation(self.uid, self.word == AFTER)
         while True:
@@ -239,3 +238,13 @@ def get(id: str) -> TaskHandle[Any] | None:
 async def aget(id: str) -> TaskHandle[Any] | None:
     """The same for async code."""
     return await waiting.in_thread(partial(get, id))
+
+
+def _refuse_event_loop() -> None:
+    """Raise WaitOnEventLoop if waiting would block an event loop; DJANGO_ALLOW_ASYNC_UNSAFE permits it."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    if not os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE"):
+        raise WaitOnEventLoop()

@@ -114,9 +114,7 @@ class ResultListener:
                         self._serve(listener, inside)
                     return
                 except BrokerUnavailable as error:
-                    if (
-                        self._changes(idle=True) is None
-                    ):  # without a wait, nothing asks for the server: it may have been stopped
+                    if self._changes(idle=True) is None:  # nothing asks for the server: it may have been stopped
                         return
                     if isinstance(error, StoreRefuses):
                         self._refused(error)
