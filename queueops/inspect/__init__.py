@@ -25,13 +25,15 @@ from queueops.inspect.history.trends import (
     overview_history,
     trends,
 )
+from queueops.inspect.hits import LookUp, NamedHit, OtherHits
 from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_labels import know_lanes, lane_label
 from queueops.inspect.lane_view import LaneView, lane
 from queueops.inspect.lanes import LanePage, LaneRow, lane_page, lanes
 from queueops.inspect.loads import NameLoad, PoolLoad, load
-from queueops.inspect.lookup import LookUp, NamedHit, OtherHits, look_up
+from queueops.inspect.lookup import look_up
 from queueops.inspect.marks import HistoryMark
+from queueops.inspect.other_ids import other_ids
 from queueops.inspect.outbox import OutboxFigures, OutboxPage, WaitingPush, outbox, outbox_figures, outbox_in_use
 from queueops.inspect.pool_messages import CommandPage, CommandRow, commands, dead_commands
 from queueops.inspect.pool_view import PoolDetail, pool, trash
@@ -329,6 +331,7 @@ __all__ = [
     "operations",
     "operations_of",
     "orphan_files",
+    "other_ids",
     "outbox",
     "outbox_figures",
     "outbox_in_use",

@@ -14,7 +14,7 @@ from queueops.inspect.spans import span
 from queueops.inspect.store import open_reader
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import moment, pairs, printable, shown_broken, table, to_json
-from queueops.management.queue.lookup import check_pool
+from queueops.management.queue.lookup import check_pool, told_others
 
 LANES_HEAD = ("LANE", "READY", "ACTIVE", "LIMIT", "RATE", "OLDEST", "DRAINS IN", "STATE")
 WORKERS_HEAD = ("WORKER", "STATE", "SLOTS", "BUSY", "MB", "BEAT")
@@ -28,7 +28,8 @@ def show(*, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
     """The figures of a pool, its lanes and its workers."""
     found = inspect.pool(pool)
     if found is None:
-        raise CommandError(f"There is no pool {printable(pool)!r}{advice(pool, open_reader().pools())}")
+        told = f"There is no pool {printable(pool)!r}{advice(pool, open_reader().pools())}"
+        raise CommandError(" ".join((told, *told_others(pool))))
     if as_json:
         yield to_json(found)
         return

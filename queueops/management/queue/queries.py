@@ -16,7 +16,7 @@ from queueops.inspect.query import FACETS
 from queueops.inspect.selection import PAGE, extent, extent_of
 from queueops.inspect.why import GONE
 from queueops.management.queue.formatting import cell, listing, moment, shown_broken, table, to_json
-from queueops.management.queue.lookup import check_pool, task_of
+from queueops.management.queue.lookup import check_pool, task_of, told_others
 from queueops.management.queue.task_view import shown_status, shown_task
 from queueops.model.task_error import without_module
 
@@ -105,6 +105,8 @@ def explain(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
         mend = f"\n    mend it: {manage('queue')} {command}" if (command := _command(finding, pool)) else ""
         see = f"\n    see: {manage('queue')} tree {finding.target} --only open" if finding.place == "parts" else ""
         yield f"{'ok ' if finding.ok else 'NO '} {cell(finding.text, 500)}{value}{mend}{see}"
+    if findings[0].text == GONE and not as_json:
+        yield from told_others(id)
     if findings[0].text == GONE or inspect.task(id.partition("#")[0], pool) is None:
         raise SystemExit(1)
 
