@@ -191,7 +191,7 @@ def _command(finding: Finding, pool: str) -> str:
     if finding.verb == "resume_lane":
         where, _, lane = finding.target.partition("/")
         return f"resume {lane} --pool {where}"
-    if finding.verb in ("retry", "cancel", "run_now"):
+    if finding.verb in ("retry", "cancel", "run_now", "requeue", "discard", "restore"):
         return f"{finding.verb.replace('_', '-')} {finding.target}{f' --pool {pool}' if pool else ''}"
     if finding.verb == "interrupt":
         return f"cancel --hard {finding.target}{f' --pool {pool}' if pool else ''}"
