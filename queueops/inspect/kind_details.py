@@ -38,6 +38,9 @@ class KindDetails:
     finder: ClassVar[Finder | None] = None
     """How its records are found by another id than their own."""
 
+    lanes: ClassVar[Sequence[str]] = ()
+    """Beginnings of the names of lanes that the kind makes, and whose limits it sets."""
+
     raw: ClassVar[Mapping[str, Callable[[bytes, Redactor], str]]] = {}
     """Its record fields with payloads, by the name in the store: how the raw view shows each."""
 

@@ -61,7 +61,10 @@ def test_a_full_lane_says_who_holds_its_slots(desk: Desk) -> None:
     desk.broker.lane("default", "side", limit=1)
     desk.lease()
     reason = first_bad("t")
-    assert reason.text == "All slots of its lane are taken by first."
+    assert reason.text == (
+        "All slots of its lane are taken by first. An operator has set this, not the settings."
+        " `manage.py queue set-lane side --pool default --limit none` takes it back."
+    )
     assert (reason.value, reason.verb) == ("1 of 1", "set_lane")
 
 

@@ -18,6 +18,8 @@ LANES = {AGGREGATION: "an aggregation", DESTINATION: "a destination of callbacks
 class JobDetails(KindDetails):
     """The alarms of jobs, and the noun of callbacks."""
 
+    lanes: ClassVar[Sequence[str]] = tuple(LANES)
+
     nouns: ClassVar[Mapping[str, tuple[str, str]]] = {"callback": ("callback", "callbacks")}
 
     stored: ClassVar[Sequence[str]] = (

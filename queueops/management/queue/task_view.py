@@ -12,6 +12,9 @@ from queueops.model import kinds
 
 POOLS = ("IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "DRAINS IN", "WORKERS")
 
+MOST_CHANGED = 10
+"""The most lanes for which the command is told that gives them the values of the settings."""
+
 
 def shown_task(task: TaskDetail) -> str:
     """One task: its facts, arguments, result or error, attempts and log."""
@@ -69,15 +72,22 @@ def shown_status(found: Snapshot) -> str:
     head = ("POOL", "WAITING", *(title for title, _ in columns), *POOLS)
     pools = table(head, [_pool(pool, [attribute for _, attribute in columns]) for pool in found.pools])
     lanes = table(
-        ("LANE", "POOL", "READY", "ACTIVE", "LIMIT", "RATE", "PAUSED", "DRAINS IN"),
+        ("LANE", "POOL", "READY", "ACTIVE", "LIMIT", "RATE", "SET BY", "PAUSED", "DRAINS IN"),
         map(_lane, found.lanes),
     )
     store = f"{found.redis.version}, {found.redis.used_memory / 2**20:.1f} MB, {found.redis.ops}/s"
     store += f", library {found.redis.library}{'' if found.redis.functions else ' as scripts: slower'}"
     watched = "counted now: no watchdog runs" if found.computed else "by the watchdog"
     notes = "\n".join(f"{pool.name}: {printable(note)}" for pool in found.pools for note in pool.notes)
-    parts = (alarms, states or "no tasks", pools, notes, lanes if found.lanes else "", f"{store} ({watched})")
+    listed = (alarms, states or "no tasks", pools, notes, lanes if found.lanes else "", removals(found.lanes))
+    parts = (*listed, f"{store} ({watched})")
     return "\n\n".join(part for part in parts if part)
+
+
+def removals(lanes: Iterable[LaneRow]) -> str:
+    """How the first lanes with other values than the settings say get those."""
+    changed = [lane for lane in lanes if lane.origin][:MOST_CHANGED]
+    return "\n".join(f"{printable(lane.pool)}/{printable(lane.label)}: {lane.removal}" for lane in changed)
 
 
 def _alarm(alarm: Alarm) -> str:
@@ -112,6 +122,7 @@ def _lane(lane: LaneRow) -> tuple[object, ...]:
         lane.active,
         lane.limit,
         rate,
+        lane.told_origin,
         "paused" if lane.paused else "",
         _drained(lane),
     )
