@@ -77,6 +77,7 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.composites.inspect.graph import parts_graph as parts_graph
     from queueops.kinds.composites.inspect.side_effects import REACHING as REACHING
     from queueops.kinds.composites.inspect.side_effects import effects as effects
+    from queueops.kinds.composites.inspect.side_effects import effects_on_many as effects_on_many
     from queueops.kinds.composites.inspect.side_effects import rule as rule
     from queueops.kinds.composites.inspect.trees import Above as Above
     from queueops.kinds.composites.inspect.trees import Branch as Branch
@@ -304,6 +305,7 @@ __all__ = [
     "dead_follow_ups",
     "destinations",
     "effects",
+    "effects_on_many",
     "errors",
     "facets",
     "file_deletions",
