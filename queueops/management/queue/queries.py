@@ -176,8 +176,13 @@ def _line(row: TaskRow) -> tuple[str, ...]:
         failed,
         since,
         row.args,
-        without_module(row.error),
+        _error(row),
     )
+
+
+def _error(row: TaskRow) -> str:
+    error = without_module(row.error)
+    return f"earlier attempt: {error}" if error and row.error_is_earlier else error
 
 
 def _error_line(row: ErrorRow) -> tuple[object, ...]:

@@ -42,7 +42,8 @@ def shown_task(task: TaskDetail) -> str:
     blocks = (("arguments", task.args_json), ("result", task.result_json), ("metadata", task.meta))
     parts = [facts, *(_block(*block) for block in blocks)]
     if task.error:
-        parts.append(_block("error", task.error.traceback or f"{task.error.type}: {task.error.message}"))
+        what = "error of an earlier attempt" if task.error_is_earlier else "error"
+        parts.append(_block(what, task.error.traceback or f"{task.error.type}: {task.error.message}"))
     parts.append(_block("log", "\n".join(f"{moment(line.t)}  {line.kind}  {line.text}" for line in task.log)))
     return "\n\n".join(part for part in parts if part)
 
