@@ -123,9 +123,16 @@ class Matching(Choice, frozen=True, kw_only=True):
         return self.verb in FREEING
 
     def effects(self, verb: str) -> tuple[str, ...]:
-        """The rule of the verb for tasks in this state."""
-        rule = inspect.rule(verb, self.query.state or (State.FAILED if self.query.error else ""))
+        """The rule of the verb for tasks in this state; of parts only if a look at the first tasks has found some."""
+        if verb not in inspect.REACHING:
+            return ()
+        state = self.query.state or (State.FAILED if self.query.error else "")
+        rule = inspect.rule(verb, state, has_parts=bool(self.preview.parts))
         return (rule,) if rule else ()
+
+    def always_asks(self, verb: str) -> bool:
+        """Whether the action is confirmed also without side effects: other tasks may match at once."""
+        return verb in inspect.REACHING
 
     def expected(self, sent: str) -> int:
         """Any number may be confirmed: the action changes no more tasks than that."""

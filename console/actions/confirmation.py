@@ -63,7 +63,8 @@ def unanswered(
         with recorded(request, action.verb, choice.target(), **choice.facts()) as entry:
             entry.outcome = Outcome.FAILED  # the action was not performed
             raise
-    needed = partial(need, irreversible=action.irreversible, far_reaching=action.asks_first or bool(effects))
+    asks = action.asks_first or bool(effects) or choice.always_asks(action.verb)
+    needed = partial(need, irreversible=action.irreversible, far_reaching=asks)
     sent = request.POST.dict()
     number = choice.expected(sent.get("confirmed", ""))
     confirmed = is_confirmed(needed(number), number, sent)

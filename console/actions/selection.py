@@ -141,13 +141,17 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
         }
 
     def effects(self, verb: str) -> tuple[str, ...]:
-        """One sentence for each side effect on other tasks; for more than AT_ONCE tasks only the general rule."""
+        """One sentence for each side effect on other tasks; for more than AT_ONCE tasks their general rule."""
         if verb not in REACHING:
             return ()
         if len(self) > AT_ONCE:
-            return (REACHING[verb],)
+            return inspect.effects_on_many(verb, self.by_pool())
         tasks = (task for task in self.found.values() if isinstance(task, TaskDetail))
         return tuple(dict.fromkeys(effect for task in tasks for effect in inspect.effects(verb, task)))
+
+    def always_asks(self, verb: str) -> bool:
+        """Whether the action is confirmed also without side effects."""
+        return False
 
     def expected(self, sent: str) -> int:
         """The number that a confirmation must name; `sent` is the number that it names."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -22,9 +23,12 @@ from console.ui.kind_pages import Finder, Hit, finders, parts_of
 from console.ui.links import task_url, url
 from console.ui.pasted import pasted_id
 from console.ui.render import Frame, one_of, page
+from console.ui.state_badges import LABELS as STATE_LABELS
+from console.ui.state_badges import label as state_label
 from queueops import inspect
 from queueops.inspect import FilterError, LookUp, NamedHit, TaskQuery, TaskRow, parse_filter
 from queueops.inspect.filter_text import has_field
+from queueops.model.states import table
 
 MOST = 20
 """The most hits of one kind."""
@@ -62,9 +66,10 @@ def find(request: HttpRequest) -> HttpResponse:
     if len(found.tasks) == 1 and all(row.id == found.tasks[0].id for row in others):
         (task,) = found.tasks
         return redirect(task_url(text if part else task.id, task.pool))
-    groups = [group for group in grouped(found, text, hits_of_kinds(found, text)) if group.hits]
+    in_a_state = list(found_in_state(text, MOST, sees_arguments=Frame(request).sees_arguments))
+    groups = [group for group in (*in_a_state, *grouped(found, text, hits_of_kinds(found, text))) if group.hits]
     hits = [hit for group in groups for hit in group.hits]
-    if len(hits) == 1:
+    if len(hits) == 1 and not in_a_state:
         return redirect(hits[0].url)
     context = {
         "text": text,
@@ -96,6 +101,36 @@ def filter_in(text: str) -> TaskQuery | None:
         return None
     with suppress(FilterError):
         return parse_filter(text)
+    return None
+
+
+def found_in_state(text: str, most: int, *, sees_arguments: bool) -> Iterator[Group]:
+    """What a state and another text mean, such as `failed boom`: tasks in the state whose name, error or text fits."""
+    if (named := state_in(text)) is None:
+        return
+    state, rest = named
+    found = inspect.look_up(rest, most)
+    narrowed = partial(TaskQuery, state=state)
+    hits = [Hit(name, filters.address(narrowed(name=name)), gettext("name")) for name in found.names]
+    for error in found.errors:
+        hits.append(Hit(error.name, filters.address(narrowed(error=error.id)), error.about))
+    hits += [Hit(tag, filters.address(narrowed(tag=tag)), gettext("tag")) for tag in found.tags]
+    for lane in found.lanes:
+        address = filters.address(narrowed(pool=lane.about, lane=lane.name))
+        hits.append(Hit(lane.title or lane.name, address, gettext("lane")))
+    if sees_arguments:
+        hits.append(Hit(rest, filters.address(narrowed(contains=rest)), gettext("Search in arguments and ids")))
+    yield Group(_("Tasks: %(state)s") % {"state": state_label(state)}, hits)
+
+
+def state_in(text: str) -> tuple[str, str] | None:
+    """The state that a word of a text names, in the words of filters or of this page, and the other words."""
+    words = text.split()
+    labels = {str(look).casefold(): state for state, look in STATE_LABELS.items() if state in table().states}
+    for place, word in enumerate(words if len(words) > 1 else ()):
+        with suppress(FilterError):
+            query = parse_filter(f"state:{labels.get(word.casefold(), word.casefold())}")
+            return query.state, " ".join((*words[:place], *words[place + 1 :]))
     return None
 
 

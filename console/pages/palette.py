@@ -141,7 +141,8 @@ def _answer(frame: Frame, text: str) -> tuple[list[Act], list[find.Group]]:
     found = inspect.look_up(target, MOST)
     of_kinds = find.hits_of_kinds(found, target, MOST)
     if meant is None:
-        return [], list(find.grouped(found, target, of_kinds))
+        in_a_state = find.found_in_state(target, MOST, sees_arguments=frame.sees_arguments)
+        return [], [*in_a_state, *find.grouped(found, target, of_kinds)]
     things = (_on_things(command, found, frame) for command in meant.commands)
     words = (*meant.tasks, *(command.word for command in meant.commands))
     known = chain(_on_tasks(meant.tasks, found), *things, *(_of_kinds(word, of_kinds) for word in words))

@@ -70,8 +70,10 @@ def _task(row: TaskRow, *, sees_arguments: bool) -> SafeString:
     args = markup('<code class="args">{}</code> ', cut(row.args, 160)) if sees_arguments and row.args else ""
     why = ""
     if row.error:
-        line = '<span class="under bad" data-line title="{}">{}</span>'
-        why = markup(line, cut(row.error, 400), cut(short_error(row.error), 160))
+        line = '<span class="under{}" data-line title="{}">{}</span>'
+        told = _("Earlier attempt: %(error)s") if row.error_is_earlier else "%(error)s"
+        error = told % {"error": cut(short_error(row.error), 160)}
+        why = markup(line, "" if row.error_is_earlier else " bad", cut(row.error, 400), error)
     elif row.reason:
         why = markup('<span class="under" data-line>{}</span>', cut(row.reason, 160))
     return markup(

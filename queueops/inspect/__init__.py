@@ -25,13 +25,15 @@ from queueops.inspect.history.trends import (
     overview_history,
     trends,
 )
+from queueops.inspect.hits import LookUp, NamedHit, OtherHits
 from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_labels import know_lanes, lane_label
 from queueops.inspect.lane_view import LaneView, lane
 from queueops.inspect.lanes import LanePage, LaneRow, lane_page, lanes
 from queueops.inspect.loads import NameLoad, PoolLoad, load
-from queueops.inspect.lookup import LookUp, NamedHit, OtherHits, look_up
+from queueops.inspect.lookup import look_up
 from queueops.inspect.marks import HistoryMark
+from queueops.inspect.other_ids import other_ids
 from queueops.inspect.outbox import OutboxFigures, OutboxPage, WaitingPush, outbox, outbox_figures, outbox_in_use
 from queueops.inspect.pool_messages import CommandPage, CommandRow, commands, dead_commands
 from queueops.inspect.pool_view import PoolDetail, pool, trash
@@ -75,6 +77,7 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.composites.inspect.graph import parts_graph as parts_graph
     from queueops.kinds.composites.inspect.side_effects import REACHING as REACHING
     from queueops.kinds.composites.inspect.side_effects import effects as effects
+    from queueops.kinds.composites.inspect.side_effects import effects_on_many as effects_on_many
     from queueops.kinds.composites.inspect.side_effects import rule as rule
     from queueops.kinds.composites.inspect.trees import Above as Above
     from queueops.kinds.composites.inspect.trees import Branch as Branch
@@ -302,6 +305,7 @@ __all__ = [
     "dead_follow_ups",
     "destinations",
     "effects",
+    "effects_on_many",
     "errors",
     "facets",
     "file_deletions",
@@ -329,6 +333,7 @@ __all__ = [
     "operations",
     "operations_of",
     "orphan_files",
+    "other_ids",
     "outbox",
     "outbox_figures",
     "outbox_in_use",

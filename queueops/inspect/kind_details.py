@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 if TYPE_CHECKING:
     from queueops.inspect.alarm import Alarm
     from queueops.inspect.detail import TaskDetail
+    from queueops.inspect.hits import LookUp
     from queueops.inspect.task_history import Moment
     from queueops.model.redact import Redactor
     from queueops.redis.query_replies import Detail
@@ -23,11 +24,22 @@ class Finder(NamedTuple):
     key: str
 
 
+class OtherId(NamedTuple):
+    """What has an id that is not a task's, the words behind `manage.py queue` that show it, and a task of it."""
+
+    what: str
+    words: tuple[str, ...]
+    task: str = ""
+
+
 class KindDetails:
     """What operators see of one kind; by default nothing."""
 
     finder: ClassVar[Finder | None] = None
     """How its records are found by another id than their own."""
+
+    lanes: ClassVar[Sequence[str]] = ()
+    """Beginnings of the names of lanes that the kind makes, and whose limits it sets."""
 
     raw: ClassVar[Mapping[str, Callable[[bytes, Redactor], str]]] = {}
     """Its record fields with payloads, by the name in the store: how the raw view shows each."""
@@ -61,6 +73,10 @@ class KindDetails:
 
     def lines(self, task: TaskDetail) -> Iterable[tuple[str, object]]:
         """Lines of the task in a terminal: what each is, and its value."""
+        return ()
+
+    def other_ids(self, id: str, found: LookUp) -> Iterable[OtherId]:
+        """What of this kind has this id, which is not a task's; `found` is what the find box knows of it."""
         return ()
 
     def lost_by_edit(self, task: TaskDetail) -> str:

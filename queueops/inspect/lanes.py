@@ -13,6 +13,7 @@ from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, Listing, broken_pools
 from queueops.inspect.estimates import Estimate, Model
 from queueops.inspect.lane_labels import lane_label, remember
+from queueops.inspect.lane_origin import LaneOrigin, lane_origin, removal, told
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader, pools_of
 
@@ -37,6 +38,8 @@ class LaneRow(Answer, frozen=True, kw_only=True):
     drain_reason: str = ""  # no worker, paused, limit 0 (never, until that is mended), or no run yet
     start_rate: float = 0.0  # estimated starts per second while it has work
     title: str = ""  # what the lane of a kind stands for, such as the id of an aggregation
+    origin: str = ""  # of limit, rate or weight that are not as the settings say: operator, left (by earlier settings)
+    restores: dict[str, float | None] = {}  # those values, by name, as the settings have them; None: no limit
 
     def __post_init__(self) -> None:
         """Remember the title, for other questions."""
@@ -47,6 +50,21 @@ class LaneRow(Answer, frozen=True, kw_only=True):
     def label(self) -> str:
         """Its name; where that has a digest, the title in place of it."""
         return lane_label(self.lane, self.title)
+
+    @property
+    def as_settings(self) -> dict[str, float | None]:
+        """Limit, rate and weight as the settings have them."""
+        return {"limit": self.limit, "rate": self.rate, "weight": self.weight} | self.restores
+
+    @property
+    def told_origin(self) -> str:
+        """Where the values come from that are not those of the settings."""
+        return told(self.origin) if self.origin else ""
+
+    @property
+    def removal(self) -> str:
+        """The origin in a sentence, with the command that gives the lane the values of the settings."""
+        return removal(self.pool, self.lane, LaneOrigin(self.origin, self.restores)) if self.origin else ""
 
 
 class LanePage(Answer, frozen=True, kw_only=True):
@@ -127,8 +145,8 @@ def _sampled(pool: str, max_age_s: float) -> _Sampled:
 def _sample(pool: str) -> _Sampled:
     reader = open_reader()
     samples = reader.samples(pools_of(reader, pool), MOST, is_brief=True)
-    told = {name: sampled.get("broken") or () for name, sampled in samples.items()}
-    return _Sampled(samples, broken_pools(told, reader.silent))
+    broken = {name: sampled.get("broken") or () for name, sampled in samples.items()}
+    return _Sampled(samples, broken_pools(broken, reader.silent))
 
 
 def lane_rows(pool: str, sampled: dict[str, Any], model: Model | None = None) -> list[LaneRow]:
@@ -137,19 +155,27 @@ def lane_rows(pool: str, sampled: dict[str, Any], model: Model | None = None) ->
 
 
 def _row(pool: str, row: dict[str, Any], estimate: Estimate) -> LaneRow:
+    lane, said = str(row["lane"]), row.get("said")
+    limit = None if row.get("limit") is None else int(row["limit"])
+    rate = None if row.get("rate") is None else float(row["rate"])
+    weight = row.get("weight") or 1
+    values = {"limit": limit, "rate": rate, "weight": weight}
+    origin = LaneOrigin() if said is None else lane_origin(pool, lane, values, said or {})
     return LaneRow(
         pool=pool,
-        lane=str(row["lane"]),
+        lane=lane,
         ready=int(row["ready"]),
         active=int(row["active"]),
-        limit=None if row.get("limit") is None else int(row["limit"]),
-        rate=None if row.get("rate") is None else float(row["rate"]),
+        limit=limit,
+        rate=rate,
         spent=bool(row.get("spent")),
         paused=bool(row.get("paused")),
         oldest_ms=None if row.get("oldest") is None else int(row["oldest"]),
-        weight=row.get("weight") or 1,
+        weight=weight,
         drain_s=estimate.seconds,
         drain_reason=estimate.reason,
         start_rate=estimate.per_s,
         title=str(row.get("title") or ""),
+        origin=origin.word,
+        restores=dict(origin.restores),
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
-from queueops.inspect.answers import Answer, Broken, broken_pools
+from queueops.inspect.answers import broken_pools
+from queueops.inspect.hits import LookUp, NamedHit, OtherHits
 from queueops.inspect.id_search import BUDGET, SHORTEST
 from queueops.inspect.kind_details import Finder
 from queueops.inspect.redaction import redactor
@@ -21,42 +22,6 @@ LOOKED_AT = 2000
 """Names, workers and errors of a pool that are looked at, the latest used first."""
 LANES_LOOKED_AT = 20_000
 """Lanes of a pool that are looked at: a tenant has one, so there are many."""
-
-
-class NamedHit(Answer, frozen=True, kw_only=True):
-    """Something with a name that is not a task; `about` is a pool, a host or a task name."""
-
-    TEXTS: ClassVar = ("name", "about", "title")
-
-    name: str
-    id: str = ""  # of an error: its fingerprint
-    about: str = ""
-    title: str = ""  # of a lane: what it stands for, if its name does not tell
-    process: str = ""  # of a worker: the number of its process
-    ended: bool = False  # of a worker: it is no longer in the registry
-
-
-class OtherHits(Answer, frozen=True, kw_only=True):
-    """Records of a kind that have the text as another id than their own. `title` says what they are."""
-
-    title: str
-    rows: tuple[TaskRow, ...]
-
-
-class LookUp(Answer, frozen=True, kw_only=True):
-    """What was found. `tasks` have the text as their id; the ids of `begun` begin with it."""
-
-    tasks: tuple[TaskRow, ...] = ()
-    begun: tuple[TaskRow, ...] = ()
-    partial: bool = False  # the budget left tasks out
-    others: tuple[OtherHits, ...] = ()
-    names: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    pools: tuple[str, ...] = ()
-    lanes: tuple[NamedHit, ...] = ()
-    workers: tuple[NamedHit, ...] = ()
-    errors: tuple[NamedHit, ...] = ()
-    broken: tuple[Broken, ...] = ()
 
 
 def look_up(wanted: str, most: int = 20, *, id: str = "") -> LookUp:

@@ -11,7 +11,7 @@ from queueops.inspect.errors import read_failure, title
 from queueops.inspect.store import parameters
 from queueops.model.allowed import allowed_verbs
 from queueops.model.redact import Redactor, cut
-from queueops.model.states import CONTAINERS, TIMED
+from queueops.model.states import CONTAINERS, TIMED, State
 from queueops.redis.query_replies import maybe_real, maybe_whole, text, whole
 from queueops.redis.wire import with_first
 
@@ -56,6 +56,11 @@ class TaskFacts(Answer, frozen=True, kw_only=True):
     def is_claimed(self) -> bool:
         """Whether workers claim it: a chain and a group have no lane, no priority and no attempts."""
         return self.kind not in CONTAINERS
+
+    @property
+    def error_is_earlier(self) -> bool:
+        """Whether its error is that of an earlier attempt, and not the reason of its state."""
+        return self.state not in (State.FAILED, State.RESTART)
 
 
 class TaskRow(TaskFacts, frozen=True, kw_only=True):

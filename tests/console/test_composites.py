@@ -69,10 +69,26 @@ def test_ticked_parts_are_cancelled_after_the_same_question(desk: Desk, operator
 
 
 def test_of_many_tasks_only_the_rule_is_said(desk: Desk, operator: Client) -> None:
+    plant(desk, group_of("g", *(f"t{number}" for number in range(21))))
     many = {"task": [f"default t{number}" for number in range(21)]}
     assert "A part of a chain, a group or an iterator then counts as failed there." in (
         operator.post("/ops/tasks/_cancel", many).content.decode()
     )
+
+
+def test_parent_tasks_are_named_only_where_tasks_have_some(desk: Desk, operator: Client) -> None:
+    plant(desk, group_of("g", *(f"part{number}" for number in range(21))))
+    desk.push(*(f"plain{number}" for number in range(21)), name="plain")
+    for lease in desk.claim(42):
+        desk.settle(lease, Outcome.ERROR, b"{}", delay_ms=-1)
+    for parts, is_told in (("part", True), ("plain", False)):
+        ticked = {"task": [f"default {parts}{number}" for number in range(21)]}
+        assert (
+            "does not change its parent task" in operator.post("/ops/tasks/_retry", ticked).content.decode()
+        ) is is_told
+    for filtered, is_told in (("state=failed", True), ("state=failed&name=plain", False)):
+        question = operator.post(f"/ops/tasks/_all_retry?{filtered}").content.decode()
+        assert ("does not change its parent task" in question) is is_told
 
 
 def test_what_failed_is_retried_or_everything(desk: Desk, operator: Client) -> None:

@@ -13,13 +13,14 @@ from console.models import AuditEntry
 from console.pages import palette
 from console.ui.kind_pages import KindPages, kind_pages
 from queueops import inspect
-from queueops.model.contracts import Push
+from queueops.model.contracts import Outcome, Push
 from queueops.redis.broker import get_broker
 from tests.console.browsing import Open
 from tests.console.standin import World
 from tests.console.test_browser import many
 from tests.console.test_pool_grants import grant
 from tests.console.test_workflows import Handle, run  # noqa: F401
+from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
 from tests.support.monitoring import counted_trips
 from tests.support.specimens import NAME, SICK, specimens
@@ -47,6 +48,32 @@ def test_a_text_leads_to_pages_things_and_filters_in_few_round_trips(namespace: 
             with counted_trips() as trips:
                 shown(administrator, text)
             assert trips.made <= 5, text
+
+
+def test_a_state_and_a_word_lead_to_tasks_in_this_state_names_first(
+    namespace: str, operator: Client, viewer: Client
+) -> None:
+    desk = Desk(get_broker())
+    desk.push("a", name="shop.boom", lane="boomers", tags=("boom-7",))
+    desk.settle(desk.lease(), Outcome.ERROR, delay_ms=-1, **stored("f1f1", "x", "shop.BoomError"))
+    names, error = "/ops/tasks/?state=failed&amp;name=shop.boom", "/ops/tasks/?state=failed&amp;error=f1f1"
+    tag, lane = "/ops/tasks/?state=failed&amp;tag=boom-7", "/ops/tasks/?state=failed&amp;pool=default&amp;lane=boomers"
+    text = "/ops/tasks/?state=failed&amp;contains=boom"
+    for words in ("failed boom", "boom failed", "dead BOOM"):
+        links = re.findall(r'class="palette-item" href="([^"]+)"', shown(operator, words))
+        assert links[:4] == [names, error, tag, lane], words
+        assert links[4].lower() == text
+    assert text not in shown(viewer, "failed boom")
+    assert f'href="{names}"' in operator.get("/ops/find/", {"q": "failed boom"}).content.decode()
+    assert f'href="{text.replace("boom", "none")}"' in shown(operator, "failed none")
+    with counted_trips() as trips:
+        shown(operator, "failed boom")
+    assert trips.made <= 5
+
+
+def test_the_word_for_a_state_may_be_in_the_language_of_the_page(world: World, operator: Client) -> None:
+    operator.cookies["django_language"] = "de"
+    assert "state=failed&amp;contains=fetch" in shown(operator, "fehlgeschlagen fetch")
 
 
 def test_a_verb_before_a_name_is_the_form_of_a_button(namespace: str, administrator: Client, operator: Client) -> None:

@@ -122,6 +122,19 @@ def test_the_terminal_says_it_and_asks(desk: Desk, monkeypatch: pytest.MonkeyPat
     assert desk.states("g", "a", "b") == ["failed", "cancelled", "cancelled"]
 
 
+@pytest.mark.parametrize("has_parts", [False, True])
+def test_of_many_tasks_the_terminal_names_parents_only_if_some_have_one(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, has_parts: bool
+) -> None:
+    ids = [f"t{number}" for number in range(21)]
+    plant(desk, group_of("g", *ids)) if has_parts else desk.push(*ids)
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda text: asked.append(text) or "n")
+    for chosen in (ids, ["--state", "pending"]):
+        assert failing("cancel", *chosen) == (1, "Nothing was done.")
+        assert ("A part of a chain, a group or an iterator then counts as failed" in asked[-1]) is has_parts
+
+
 def test_a_task_that_stands_alone_is_cancelled_without_a_question(desk: Desk) -> None:
     desk.push("alone")
     assert "1 of 1 done" in queue("cancel", "alone")
@@ -176,7 +189,7 @@ def test_a_task_of_an_iterator_whose_cancel_is_taken_back_changes_nothing_above_
     assert sentence.startswith("Only this task runs again. Its parent ")
     assert sentence.endswith(f"(iterator {handle.id}, pending) has already counted its outcome, and does not change.")
     assert said("reinstate", "alone") == ()
-    assert inspect.rule("reinstate", "cancelled").startswith("A part that runs again alone")
+    assert inspect.rule("reinstate", "cancelled", has_parts=True).startswith("A part that runs again alone")
     before = desk.client.hgetall(key)
     queue("reinstate", "own", "--yes")
     assert desk.state("own") == "pending"

@@ -52,6 +52,13 @@ def test_what_is_not_there_or_wrongly_written_is_told(work: ChunkWork) -> None:
     assert failing("mend", "nobody", "retry", "1")[0] == 1
 
 
+@pytest.mark.parametrize("verb", [("show",), ("tree",), ("chunks",), ("mend", "retry")])
+def test_a_verb_on_tasks_names_the_command_for_a_chunk(work: ChunkWork, verb: tuple[str, ...]) -> None:
+    told = "It is a part of the task count: manage.py queue why 'count#5'"
+    assert failing(verb[0], "count#5", *verb[1:]) == (1, f"There is no task 'count#5'. {told}")
+    assert failing(verb[0], "count#99", *verb[1:]) == (1, "There is no task 'count#99'.")
+
+
 def test_chunks_are_mended_by_number_or_by_state(work: ChunkWork, monkeypatch: pytest.MonkeyPatch) -> None:
     assert queue("mend", "count", "drop", "5", "6") == "2 chunks done; the task is aggregating\n"
     asked: list[str] = []

@@ -12,7 +12,9 @@ from queueops.redis.broker import get_broker
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, plant
 from tests.inspecting.errors import stored
+from tests.inspecting.test_queue_command import queue
 from tests.kernel.desk import Desk
+from tests.kernel.test_attempts import make_older
 from tests.support.chunkwork import ChunkWork
 
 
@@ -59,7 +61,10 @@ def test_a_full_lane_says_who_holds_its_slots(desk: Desk) -> None:
     desk.broker.lane("default", "side", limit=1)
     desk.lease()
     reason = first_bad("t")
-    assert reason.text == "All slots of its lane are taken by first."
+    assert reason.text == (
+        "All slots of its lane are taken by first. An operator has set this, not the settings."
+        " `manage.py queue set-lane side --pool default --limit none` takes it back."
+    )
     assert (reason.value, reason.verb) == ("1 of 1", "set_lane")
 
 
@@ -235,6 +240,19 @@ def test_a_quarantined_task_says_why(desk: Desk) -> None:
     desk.settle(desk.lease(), Outcome.QUARANTINE, value=b"arguments can't be read")
     reason = first_bad("t")
     assert (reason.value, reason.verb) == ("arguments can't be read", "requeue")
+
+
+def test_a_task_quarantined_for_its_unknown_name_needs_a_deploy_first(desk: Desk) -> None:
+    desk.push("t", name="add")
+    desk.settle(desk.lease(), Outcome.UNKNOWN, b"no task of this worker is named 'add' (kind task)", delay_ms=100)
+    make_older(desk, "t", 40 * 86_400_000)
+    desk.make_due("t")
+    desk.settle(desk.lease(), Outcome.UNKNOWN, b"no task of this worker is named 'add' (kind task)", delay_ms=100)
+    reason = first_bad("t")
+    assert "Deploy code with this name to the workers first, then requeue it." in reason.text
+    assert "To requeue it without that quarantines it again." in reason.text
+    assert reason.verb == "requeue"
+    assert "mend it: manage.py queue requeue t" in queue("why", "t")
 
 
 def test_a_task_that_is_gone_and_one_in_the_trash(desk: Desk) -> None:

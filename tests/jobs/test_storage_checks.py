@@ -70,6 +70,18 @@ def test_a_download_url_without_a_host_is_a_warning(media: Path, settings: Any, 
     assert ids() == (["queueops.W005"] if wrong else [])
 
 
+@pytest.mark.parametrize("root", ["", "media"])
+def test_a_project_with_networks_for_webhooks_alone_reads_what_to_silence(
+    media: Path, settings: Any, root: str
+) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": {"PRIVATE_NETWORKS": ["10.0.0.0/8"]}}
+    settings.MEDIA_ROOT, settings.MEDIA_URL = root and str(media), "media/"
+    (found,) = check_storage()
+    silenced = f"If no job is a download, put '{found.id}' into SILENCED_SYSTEM_CHECKS."
+    webhooks = "PRIVATE_NETWORKS and PORTS are for webhooks of alerts, too, which store no file."
+    assert (found.hint or "").endswith(f"{silenced} {webhooks}")
+
+
 def test_a_project_with_downloads_of_its_own_needs_no_storage(media: Path, settings: Any) -> None:
     settings.MEDIA_ROOT = ""
     job_handler("download")(lambda job: None)

@@ -77,7 +77,9 @@ def test_every_list_is_read_with_the_filter_of_its_page(desk: Specimens) -> None
     assert other["id"] != first["rows"][0]["id"]
     assert [row["id"] for row in get(client, "tasks", tag="red", state="failed,pending")["rows"]] == ["n"]
     assert get(client, "tasks/n", pool=SICK)["lane"] == "narrow"
-    assert client.get("/api/v1/tasks/no-such").status_code == 404
+    assert client.get("/api/v1/tasks/no-such").json()["detail"] == "There is no task with this id."
+    told = client.get("/api/v1/tasks/hourly")
+    assert (told.status_code, told.json()["detail"]) == (404, "There is no task with this id. It is a schedule.")
     wrong = client.get("/api/v1/tasks?state=eroded")
     assert (wrong.status_code, "there is no state 'eroded'" in wrong.json()["detail"]) == (422, True)
 

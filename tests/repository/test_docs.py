@@ -245,3 +245,12 @@ def test_the_table_of_alarms_has_each_fault_of_the_drill() -> None:
     assert [row[0] for row in rows] == [fault.name for fault in faults]
     assert all(int(row[2]) == len(fault.why) for row, fault in zip(rows, faults, strict=True))
     assert all(int(row[1].partition(",")[0]) <= 20 and int(row[3]) <= 2 for row in rows)
+
+
+@pytest.mark.parametrize("page", ["command-line.md", "index.md", "states.md"])
+def test_the_sentences_of_these_pages_have_at_most_twenty_words(page: str):
+    prose = re.sub(r"```.*?```|^#.*?$", "", (DOCS / page).read_text(), flags=re.DOTALL | re.MULTILINE)
+    texts = [cell for block in re.split(r"\n\n|(?<=\|)\n", prose) for cell in re.split(r"\|", block)]
+    sentences = [found for text in texts for found in re.split(r"(?<=[.!?])\s+(?=[A-Z0-9`(])", text)]
+    shown = [re.sub(r"`[^`]*`", "code", re.sub(r"\]\([^)]*\)", "]", found)) for found in sentences]
+    assert [found for found in shown if len(re.findall(r"[\w'’-]+", found)) > 20] == []

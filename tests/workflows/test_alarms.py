@@ -10,6 +10,7 @@ from queueops.kinds.workflows.alarms import alarms
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.kinds.workflows.steps import kept_runs
 from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.model.contracts import Outcome
 from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
@@ -49,6 +50,10 @@ def test_a_blocked_run_is_an_alarm_until_its_step_is_made() -> None:
     assert alarm.text.startswith("The run order/7 of wf.changes has been blocked for ")
     assert "Recorded: nothing more. Done now: call number 1 wf.other" in alarm.text
     assert alarm.command == f"manage.py queue run-now {run.id} --pool default"
+    assert alarm.consequences == (
+        "Deploy code that fits its history first. To run it now without that makes the same step with the same code,"
+        " and fails again.",
+    )
     behaviour["code"] = waits_then_flaky
     run.run_now()
     run_worker()
@@ -86,3 +91,19 @@ def test_the_message_of_an_exception_is_not_in_an_alarm() -> None:
     ]
     assert [alarm.url_hint for alarm in found] == ["why?id=r&pool=default", "workflows?state=blocked"]
     assert found[-1].command == "manage.py queue runs --state blocked"
+
+
+def test_a_run_without_fitting_code_needs_a_deploy_before_run_now() -> None:
+    run = blocked()
+    found = next(finding for finding in inspect.why(run.id) if not finding.ok)
+    assert "Deploy code that fits its history first, then run it now." in found.text
+    assert "makes the same step with the same code, and fails again" in found.text
+    assert found.verb == "run_now"
+
+
+def test_a_run_of_an_unknown_name_needs_a_deploy_before_run_now() -> None:
+    run, desk = changes.start(), Desk(get_broker())
+    desk.settle(desk.lease(), Outcome.UNKNOWN, b"no task of this worker has this name", delay_ms=60_000)
+    found = next(finding for finding in inspect.why(run.id) if not finding.ok)
+    assert "Deploy code that fits its history first, then run it now." in found.text
+    assert found.value == "no task of this worker has this name"

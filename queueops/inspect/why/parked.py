@@ -24,6 +24,11 @@ def parked_findings(detail: Detail, record: Mapping[str, str], state: State) -> 
         verb = "requeue" if b"s" in detail.record and b"n" in detail.record else "discard"
         reason = record.get("y") or say("its record cannot be read")
         text = say("The task is quarantined, so that it blocks no other task.")
+        if "uk" in record:
+            text = say(
+                "The task is quarantined, because no worker knew its name. Deploy code with this name to the workers"
+                " first, then requeue it. To requeue it without that quarantines it again."
+            )
         yield bad(text, value=reason, verb=verb, target=detail.id)
         return
     for kind in kinds.roles("why"):

@@ -8,6 +8,7 @@ from queueops.inspect.alarm import manage
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.estimates import UNKNOWN, Estimate, Model
 from queueops.inspect.lane_labels import lane_label, remember
+from queueops.inspect.lane_origin import LaneOrigin, lane_origin, removal
 from queueops.inspect.snapshot import pool_sample
 from queueops.inspect.spans import clock, span
 from queueops.inspect.store import NOT_TAKING, UNRESPONSIVE
@@ -167,7 +168,7 @@ def _slots(detail: Detail) -> Iterator[Finding]:
     text = say("All slots of its lane are taken.")
     if detail.holders:
         text = say("All slots of its lane are taken by %(tasks)s.", tasks=", ".join(detail.holders))
-    yield bad(text, value, "set_lane", target, place="lanes")
+    yield bad(join(text, _origin(detail, "limit")), value, "set_lane", target, place="lanes")
 
 
 def _rate(detail: Detail) -> Iterator[Finding]:
@@ -177,9 +178,24 @@ def _rate(detail: Detail) -> Iterator[Finding]:
         told = say(
             "The rate limit of its lane, %(rate)s/s, is used up: free again in %(time)s.", rate=str(rate), time=left
         )
-        yield bad(told, clock(detail.token_at), "set_lane", target, place="lanes")
+        yield bad(join(told, _origin(detail, "rate")), clock(detail.token_at), "set_lane", target, place="lanes")
     elif rate is not None:
         yield good(say("Its lane's rate limit allows a start."), value=f"{rate}/s", target=target)
+
+
+def _origin(detail: Detail, name: str) -> str:
+    """Where the limit or the rate of its lane comes from, if that is not the settings."""
+    conf = detail.conf
+    values = {
+        "limit": maybe_whole(conf.get("limit")),
+        "rate": maybe_real(conf.get("rate")),
+        "weight": maybe_whole(conf.get("weight")) or 1,
+    }
+    said = {field.removeprefix("said:"): value for field, value in conf.items() if field.startswith("said:")}
+    word, restores = lane_origin(detail.pool, detail.lane, values, said)
+    if name not in restores:
+        return ""
+    return removal(detail.pool, detail.lane, LaneOrigin(word, {name: restores[name]}))
 
 
 def key_findings(detail: Detail, key: str, limit: int | None, rate: str, chunks: int = 0) -> Iterator[Finding]:

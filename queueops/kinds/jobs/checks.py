@@ -80,7 +80,9 @@ def check_circuit_key() -> list[CheckMessage]:
 
 
 def _silenced(id: str) -> str:
-    return f" If no job is a download, put {id!r} into SILENCED_SYSTEM_CHECKS."
+    """The advice for a project without downloads. It may have the setting for the webhooks of its alerts alone."""
+    webhooks = "PRIVATE_NETWORKS and PORTS are for webhooks of alerts, too, which store no file."
+    return f" If no job is a download, put {id!r} into SILENCED_SYSTEM_CHECKS. {webhooks}"
 
 
 def are_set() -> bool:

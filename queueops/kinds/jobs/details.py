@@ -6,13 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from queueops.inspect.alarm import Alarm
-from queueops.inspect.kind_details import KindDetails
+from queueops.inspect.hits import LookUp
+from queueops.inspect.kind_details import KindDetails, OtherId
 from queueops.kinds.jobs import alarms
+from queueops.kinds.jobs.aggregations.lane_names import AGGREGATION, DESTINATION
 from queueops.model.sentences import marked
+
+LANES = {AGGREGATION: "an aggregation", DESTINATION: "a destination of callbacks"}
 
 
 class JobDetails(KindDetails):
     """The alarms of jobs, and the noun of callbacks."""
+
+    lanes: ClassVar[Sequence[str]] = tuple(LANES)
 
     nouns: ClassVar[Mapping[str, tuple[str, str]]] = {"callback": ("callback", "callbacks")}
 
@@ -47,6 +53,14 @@ class JobDetails(KindDetails):
         marked("The answer cannot be read: %(reason)s"),
         marked("It took longer than %(number)s s."),
     )
+
+    def other_ids(self, id: str, found: LookUp) -> Iterator[OtherId]:
+        """The aggregation, or the destination of callbacks, which are lanes."""
+        for prefix, what in LANES.items():
+            for lane in found.lanes:
+                if lane.name == prefix + id or (lane.title == id and lane.name.startswith(prefix)):
+                    words = ("list", "--pool", lane.about, "--lane", lane.name)
+                    yield OtherId(f"{what} of the pool {lane.about}", words)
 
     def alarms(self, pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
         """Destinations without callbacks, full disks, and files that stay."""

@@ -21,7 +21,7 @@ from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
 from queueops.management.queue.formatting import counted, moment, printable, shown_broken, table, to_json
 from queueops.management.queue.kind_commands import KindCommand, page_options
-from queueops.management.queue.lookup import missing, place_of
+from queueops.management.queue.lookup import missing, place_of, task_of
 from queueops.model.redact import cut
 
 VERBS: dict[str, Callable[..., ChunkAnswer]] = {
@@ -46,7 +46,7 @@ def list_chunks(*, id: str, pool: str, as_json: bool, limit: int, after: str, **
     _check(id, pool)
     found = inspect.chunks(id, pool, state=given["state"], error=given["error"], after=after, limit=limit)
     if found is None:
-        raise missing(f"task {id!r}", pool)
+        raise missing("task", id, pool)
     if as_json:
         yield to_json(found)
         return
@@ -102,7 +102,7 @@ def edit_chunk(*, id: str, number: int, data: Any, retry: bool, pool: str, as_js
     """Replace the data of a chunk, and retry it if asked. Fails if that was refused."""
     found = inspect.chunk(id, number, pool)
     if found is None:
-        raise missing(f"chunk {number} of a task {id!r}", pool)
+        raise missing(f"chunk {number} of a task", id, pool)
     call = partial(control.edit_chunk, id, number, data, retry=retry, pool=pool)
     before = {"chunks": [number], "data": cut(found.data_json, KEPT)}
     after = {"data": masked_data(data)}
@@ -185,7 +185,7 @@ def _confirm_edit(id: str, pool: str, state: str, change: dict[str, Any]) -> Non
     """Show the changes of some chunks, and ask."""
     found = overview.counts_of(id, pool)
     if found is None:
-        raise missing(f"task {id!r}", pool)
+        raise missing("task", id, pool)
     shown = inspect.preview_edit(id, [state], pool, **change)
     texts = (f"chunk {row.number}: {row.before} -> {row.after or 'stays: it has no fields'}" for row in shown)
     lines = map(printable, texts)
@@ -195,8 +195,8 @@ def _confirm_edit(id: str, pool: str, state: str, change: dict[str, Any]) -> Non
 
 def _check(id: str, pool: str) -> None:
     """Only map-reduce tasks have chunks."""
-    found = inspect.task(id, pool)
-    if found is not None and found.kind != "mapreduce":
+    found = task_of(id, pool)
+    if found.kind != "mapreduce":
         raise CommandError(f"The task {id} is a {found.kind}, and has no chunks.")
 
 

@@ -144,13 +144,13 @@ def _found(id: str, pool: str) -> tuple[str, str]:
     for place in places:
         if runs := inspect.runs_of_instance(id, place):
             return runs[0].id, place
-    raise missing(f"run or instance {id!r}", pool)
+    raise missing("run or instance", id, pool)
 
 
 def _shown(run: str, pool: str, first: int, calls: str, *, as_json: bool) -> Iterator[str]:
     view, task = inspect.workflow_run(run, pool, first=first - 1, calls=calls), inspect.task(run, pool)
     if view is None or task is None:
-        raise missing(f"run {run!r}", pool)
+        raise missing("run", run, pool)
     if as_json:
         yield to_json({"run": view, "task": task})
         return

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from queueops.inspect.alarm import Alarm
-from queueops.inspect.kind_details import Finder, KindDetails
+from queueops.inspect.alarm import Alarm, manage
+from queueops.inspect.detail import TaskDetail
+from queueops.inspect.hits import LookUp
+from queueops.inspect.kind_details import Finder, KindDetails, OtherId
 from queueops.inspect.task_history import Moment
 from queueops.kinds.workflows import alarms, refused_verbs
 from queueops.model.sentences import marked, say
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, read_object, whole
 
+INSTANCES = Finder(title="Newest runs of workflow instances", key="instances")
+
 
 class RunDetails(KindDetails):
     """When a run made its first step. From then to the last step it was idle, but for the steps between."""
 
-    finder: ClassVar[Finder | None] = Finder(title="Newest runs of workflow instances", key="instances")
+    finder: ClassVar[Finder | None] = INSTANCES
 
     stored: ClassVar[Sequence[str]] = (
         marked("its last step was made by other code, and a worker with that code is alive"),
@@ -81,6 +85,16 @@ class RunDetails(KindDetails):
     def refuses(self, record: str, fields: Mapping[str, str]) -> tuple[str, ...]:
         """Verbs that a run never permits."""
         return refused_verbs.refused(record, fields)
+
+    def lines(self, task: TaskDetail) -> Iterable[tuple[str, object]]:
+        """The command that shows its history."""
+        if task.kind == "workflow":
+            yield "history", manage("queue", "run", task.id)
+
+    def other_ids(self, id: str, found: LookUp) -> Iterable[OtherId]:
+        """The instance, whose newest run is a task."""
+        rows = [row for each in found.others if each.title == INSTANCES.title for row in each.rows]
+        return [OtherId("an instance of a workflow", ("run", id), row.id) for row in rows]
 
     def alarms(self, pool: str, sampled: Mapping[str, Any]) -> Iterable[Alarm]:
         """Blocked runs."""

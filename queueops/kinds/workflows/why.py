@@ -49,10 +49,12 @@ def waiting(detail: Detail, record: Mapping[str, str], state: State) -> Iterator
         times = maybe_whole(record.get("vc", "")) or 1
         since = _since(detail, maybe_whole(record["vb"]))
         text = say_n(
-            "The run is blocked %(since)s: its step cannot be made, and %(n)s attempt has failed. Remove the reason,"
-            " such as by a deploy of code that fits its history. Then run it now, or reset it to an earlier step.",
-            "The run is blocked %(since)s: its step cannot be made, and %(n)s attempts have failed. Remove the reason,"
-            " such as by a deploy of code that fits its history. Then run it now, or reset it to an earlier step.",
+            "The run is blocked %(since)s: its step cannot be made, and %(n)s attempt has failed. Deploy code that fits"
+            " its history first, then run it now. To run it now without that makes the same step with the same code,"
+            " and fails again. Or reset it to an earlier step.",
+            "The run is blocked %(since)s: its step cannot be made, and %(n)s attempts have failed. Deploy code that"
+            " fits its history first, then run it now. To run it now without that makes the same step with the same"
+            " code, and fails again. Or reset it to an earlier step.",
             times,
             since=since,
         )

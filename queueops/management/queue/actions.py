@@ -69,7 +69,9 @@ def confirm(question: str) -> None:
 def _by_workers(verb: str, planned: Planned, given: Given) -> Iterator[str]:
     """Ask as for any number, with how workers would begin; then they perform it."""
     if not given["yes"]:
-        rule = inspect.REACHING.get(verb)
+        seen = "cancel" if verb == "interrupt" else verb
+        found = inspect.operation_preview(seen, planned.query, asked_ms=planned.asked_ms)
+        rule = inspect.rule(verb, planned.query.state, has_parts=bool(found.parts))
         number = f"{'' if planned.exact else 'at most '}{numbered(planned.count, planned.query.kind)}"
         question = f"{verb.replace('_', ' ').capitalize()} {number}, by workers?"
         confirm("\n".join(filter(None, (rule, question))))
@@ -89,9 +91,9 @@ def _done(call: Call, found: Found, facts: dict[str, Any]) -> Iterator[list[Row]
 
 
 def _effects(verb: str, found: Found) -> tuple[str, ...]:
-    """The side effects on other tasks; for many tasks only the general rule."""
+    """The side effects on other tasks; for many tasks their general rule."""
     if verb not in inspect.REACHING or found.count > MOST_LOOKED_AT:
-        return (inspect.REACHING[verb],) if verb in inspect.REACHING else ()
+        return inspect.effects_on_many(verb, found.ahead)
     tasks = (inspect.task(id, pool) for pool, ids in found.ahead.items() for id in ids)
     told = [printable(text) for task in tasks if task is not None for text in inspect.effects(verb, task)]
     return tuple(dict.fromkeys(told))

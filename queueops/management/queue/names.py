@@ -14,6 +14,7 @@ from queueops.inspect import NameKey, NamePause, NameRun, NameView, TaskQuery, l
 from queueops.inspect.spans import span
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import moment, pairs, printable, shown_broken, table, to_json
+from queueops.management.queue.lookup import told_others
 
 RUNS_HEAD = ("BEGUN", "TOOK", "STATE", "POOL", "LANE", "ID")
 ERRORS_HEAD = ("FINGERPRINT", "COUNT", "FAILED", "LAST", "ERROR")
@@ -25,7 +26,8 @@ def show(*, name: str, as_json: bool, **_: Any) -> Iterator[str]:
     found = inspect.task_name(name)
     if found is None:
         known = {row.name for row in inspect.registry()} | {known for known, _ in inspect.facets(TaskQuery())["name"]}
-        raise CommandError(f"No task is named {printable(name)!r}{advice(name, sorted(known))}")
+        told = f"No task is named {printable(name)!r}{advice(name, sorted(known))}"
+        raise CommandError(" ".join((told, *told_others(name))))
     if as_json:
         yield to_json(found)
         return

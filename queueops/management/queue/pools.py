@@ -14,9 +14,10 @@ from queueops.inspect.spans import span
 from queueops.inspect.store import open_reader
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import moment, pairs, printable, shown_broken, table, to_json
-from queueops.management.queue.lookup import check_pool
+from queueops.management.queue.lookup import check_pool, told_others
+from queueops.management.queue.task_view import removals
 
-LANES_HEAD = ("LANE", "READY", "ACTIVE", "LIMIT", "RATE", "OLDEST", "DRAINS IN", "STATE")
+LANES_HEAD = ("LANE", "READY", "ACTIVE", "LIMIT", "RATE", "OLDEST", "DRAINS IN", "STATE", "SET BY")
 WORKERS_HEAD = ("WORKER", "STATE", "SLOTS", "BUSY", "MB", "BEAT")
 CALLS: dict[str, Callable[..., tuple[str, ...]]] = {
     "pause-pool": control.pause_pool,
@@ -28,7 +29,8 @@ def show(*, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
     """The figures of a pool, its lanes and its workers."""
     found = inspect.pool(pool)
     if found is None:
-        raise CommandError(f"There is no pool {printable(pool)!r}{advice(pool, open_reader().pools())}")
+        told = f"There is no pool {printable(pool)!r}{advice(pool, open_reader().pools())}"
+        raise CommandError(" ".join((told, *told_others(pool))))
     if as_json:
         yield to_json(found)
         return
@@ -37,6 +39,8 @@ def show(*, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
     if found.lanes:
         lanes = sorted(found.lanes, key=lambda lane: (-lane.ready, -lane.active, lane.lane))
         yield "\n" + table(LANES_HEAD, [_lane(lane, found.now_ms) for lane in lanes])
+        if changed := removals(lanes):
+            yield changed
     if found.workers:
         rows = [
             (row.id, row.state, row.slots, row.busy, round(row.rss / 2**20), moment(row.beat_ms))
@@ -81,4 +85,4 @@ def _lane(lane: LaneRow, now_ms: int) -> tuple[object, ...]:
     oldest = None if lane.oldest_ms is None else span(now_ms - lane.oldest_ms)
     empty = f"{lane.drain_s:.3g} s" if lane.ready and lane.drain_s is not None else lane.drain_reason or None
     state = "paused" if lane.paused else "open"
-    return lane.lane, lane.ready, lane.active, lane.limit, lane.rate, oldest, empty, state
+    return lane.lane, lane.ready, lane.active, lane.limit, lane.rate, oldest, empty, state, lane.told_origin

@@ -16,7 +16,7 @@ from queueops.inspect.query import FACETS
 from queueops.inspect.selection import PAGE, extent, extent_of
 from queueops.inspect.why import GONE
 from queueops.management.queue.formatting import cell, listing, moment, shown_broken, table, to_json
-from queueops.management.queue.lookup import check_pool, task_of
+from queueops.management.queue.lookup import check_pool, task_of, told_others
 from queueops.management.queue.task_view import shown_status, shown_task
 from queueops.model.task_error import without_module
 
@@ -105,6 +105,8 @@ def explain(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
         mend = f"\n    mend it: {manage('queue')} {command}" if (command := _command(finding, pool)) else ""
         see = f"\n    see: {manage('queue')} tree {finding.target} --only open" if finding.place == "parts" else ""
         yield f"{'ok ' if finding.ok else 'NO '} {cell(finding.text, 500)}{value}{mend}{see}"
+    if findings[0].text == GONE and not as_json:
+        yield from told_others(id)
     if findings[0].text == GONE or inspect.task(id.partition("#")[0], pool) is None:
         raise SystemExit(1)
 
@@ -174,8 +176,13 @@ def _line(row: TaskRow) -> tuple[str, ...]:
         failed,
         since,
         row.args,
-        without_module(row.error),
+        _error(row),
     )
+
+
+def _error(row: TaskRow) -> str:
+    error = without_module(row.error)
+    return f"earlier attempt: {error}" if error and row.error_is_earlier else error
 
 
 def _error_line(row: ErrorRow) -> tuple[object, ...]:
@@ -189,7 +196,7 @@ def _command(finding: Finding, pool: str) -> str:
     if finding.verb == "resume_lane":
         where, _, lane = finding.target.partition("/")
         return f"resume {lane} --pool {where}"
-    if finding.verb in ("retry", "cancel", "run_now"):
+    if finding.verb in ("retry", "cancel", "run_now", "requeue", "discard", "restore"):
         return f"{finding.verb.replace('_', '-')} {finding.target}{f' --pool {pool}' if pool else ''}"
     if finding.verb == "interrupt":
         return f"cancel --hard {finding.target}{f' --pool {pool}' if pool else ''}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from queueops.management.queue.formatting import table, to_json
+from queueops.management.queue.lookup import told_others
 from queueops.management.queue.numbers import nouns
 from queueops.model.contracts import Row
 
@@ -12,6 +13,9 @@ SHOWN = 1000
 """The most tasks that are listed, if there are more than are counted ahead: the refused ones."""
 LONGEST_REASON = 400
 """A reason names other tasks and the remedy, so it is not cut before this length."""
+
+MOST_LOOKED_UP = 5
+"""Of so many ids without a task is said what else they are."""
 
 
 def report(rows: Sequence[Row], *, as_json: bool, record: str = "") -> Iterator[str]:
@@ -21,6 +25,8 @@ def report(rows: Sequence[Row], *, as_json: bool, record: str = "") -> Iterator[
     elif rows:
         yield _table(rows)
         yield f"{sum(map(_is_done, rows)):,} of {len(rows):,} done"
+        unknown = [row.id for row in rows if row.word == "GONE"][:MOST_LOOKED_UP]
+        yield from (f"{id}: {told}" for id in unknown for told in told_others(id))
     else:
         yield f"No {nouns(record)[0]} matches."
     if not all(map(_is_done, rows)):

@@ -32,7 +32,7 @@ def act(*, id: str, verb: str, pool: str, as_json: bool, **given: Any) -> Iterat
     """Show a schedule, or act on it. Fails if nothing was changed."""
     found = inspect.schedule(id, pool)
     if found is None:
-        raise missing(f"schedule {id!r}", pool)
+        raise missing("schedule", id, pool)
     if verb == "show":
         yield to_json(found) if as_json else _shown(found)
         return

@@ -12,6 +12,9 @@ from queueops.model import kinds
 
 POOLS = ("IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "DRAINS IN", "WORKERS")
 
+MOST_CHANGED = 10
+"""The most lanes for which the command is told that gives them the values of the settings."""
+
 
 def shown_task(task: TaskDetail) -> str:
     """One task: its facts, arguments, result or error, attempts and log."""
@@ -39,7 +42,8 @@ def shown_task(task: TaskDetail) -> str:
     blocks = (("arguments", task.args_json), ("result", task.result_json), ("metadata", task.meta))
     parts = [facts, *(_block(*block) for block in blocks)]
     if task.error:
-        parts.append(_block("error", task.error.traceback or f"{task.error.type}: {task.error.message}"))
+        what = "error of an earlier attempt" if task.error_is_earlier else "error"
+        parts.append(_block(what, task.error.traceback or f"{task.error.type}: {task.error.message}"))
     parts.append(_block("log", "\n".join(f"{moment(line.t)}  {line.kind}  {line.text}" for line in task.log)))
     return "\n\n".join(part for part in parts if part)
 
@@ -69,15 +73,22 @@ def shown_status(found: Snapshot) -> str:
     head = ("POOL", "WAITING", *(title for title, _ in columns), *POOLS)
     pools = table(head, [_pool(pool, [attribute for _, attribute in columns]) for pool in found.pools])
     lanes = table(
-        ("LANE", "POOL", "READY", "ACTIVE", "LIMIT", "RATE", "PAUSED", "DRAINS IN"),
+        ("LANE", "POOL", "READY", "ACTIVE", "LIMIT", "RATE", "SET BY", "PAUSED", "DRAINS IN"),
         map(_lane, found.lanes),
     )
     store = f"{found.redis.version}, {found.redis.used_memory / 2**20:.1f} MB, {found.redis.ops}/s"
     store += f", library {found.redis.library}{'' if found.redis.functions else ' as scripts: slower'}"
     watched = "counted now: no watchdog runs" if found.computed else "by the watchdog"
     notes = "\n".join(f"{pool.name}: {printable(note)}" for pool in found.pools for note in pool.notes)
-    parts = (alarms, states or "no tasks", pools, notes, lanes if found.lanes else "", f"{store} ({watched})")
+    listed = (alarms, states or "no tasks", pools, notes, lanes if found.lanes else "", removals(found.lanes))
+    parts = (*listed, f"{store} ({watched})")
     return "\n\n".join(part for part in parts if part)
+
+
+def removals(lanes: Iterable[LaneRow]) -> str:
+    """How the first lanes with other values than the settings say get those."""
+    changed = [lane for lane in lanes if lane.origin][:MOST_CHANGED]
+    return "\n".join(f"{printable(lane.pool)}/{printable(lane.label)}: {lane.removal}" for lane in changed)
 
 
 def _alarm(alarm: Alarm) -> str:
@@ -112,6 +123,7 @@ def _lane(lane: LaneRow) -> tuple[object, ...]:
         lane.active,
         lane.limit,
         rate,
+        lane.told_origin,
         "paused" if lane.paused else "",
         _drained(lane),
     )

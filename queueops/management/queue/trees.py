@@ -58,7 +58,8 @@ def _line(part: Part) -> str:
     took = f" {span(part.ended_ms - part.begun_ms)}" if part.begun_ms and part.ended_ms else ""
     done = f" {row.progress or 0:g} of {row.total:g}" if row.total and not part.ended_ms else ""
     place = f" in the pool {cell(part.pool)}" if part.elsewhere else ""
-    error = f"  {cell(row.error, 120)}" if row.error else ""
+    earlier = "earlier attempt: " if row.error_is_earlier else ""
+    error = f"  {earlier}{cell(row.error, 120)}" if row.error else ""
     return f"{number} {cell(row.name)} {row.state}{took}{done}{place} {cell(part.id)}{_tally(part.branch)}{error}"
 
 

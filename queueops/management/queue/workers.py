@@ -12,6 +12,7 @@ from queueops import control, inspect
 from queueops.inspect import WorkerRow
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import listing, moment, printable, to_json
+from queueops.management.queue.lookup import told_others
 
 HEAD = ("WORKER", "STATE", "POOLS", "LANES", "KINDS", "SLOTS", "BUSY", "MB", "VERSION", "STARTED", "BEAT")
 CALLS: dict[str, Callable[[str], bool]] = {"quiet": control.quiet_worker, "stop": control.stop_worker}
@@ -26,7 +27,7 @@ def tell(*, subcommand: str, id: str, as_json: bool, **_: Any) -> Iterator[str]:
     """Quiet a worker, or stop it within its grace time."""
     was = next((row for row in inspect.workers() if row.id == id), None)
     if was is None:
-        raise CommandError(f"There is no worker {printable(id)!r}; `queue workers` lists them.")
+        raise _missing(id)
     with audit.recorded(verb=subcommand, target=id, before={"state": was.state}) as act:
         told = CALLS[subcommand](id)
         act.after, act.refused = {"told": subcommand}, "" if told else "it is gone"
@@ -39,7 +40,7 @@ def stacks(*, id: str, timeout: float, as_json: bool, **_: Any) -> Iterator[str]
     """Ask a worker for the stacks of its threads, and wait for them."""
     was = inspect.worker(id)
     if was is None:
-        raise CommandError(f"There is no worker {printable(id)!r}; `queue workers` lists them.")
+        raise _missing(id)
     with audit.recorded(verb="stacks", target=id, before={"state": was.row.state}) as act:
         told = control.dump_stacks(id)
         act.after, act.refused = {"told": "stacks"}, "" if told else "it is gone"
@@ -52,6 +53,11 @@ def stacks(*, id: str, timeout: float, as_json: bool, **_: Any) -> Iterator[str]
             raise CommandError(f"The worker {printable(id)} did not answer within {timeout:g} s.")
         time.sleep(0.1)
     raise CommandError(f"The worker {printable(id)} has gone.")
+
+
+def _missing(id: str) -> CommandError:
+    listed = f"There is no worker {printable(id)!r}; `queue workers` lists them."
+    return CommandError(" ".join((listed, *told_others(id))))
 
 
 def _line(row: WorkerRow) -> tuple[object, ...]:

@@ -5,22 +5,22 @@ The confirmation page shows them as sentences.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from queueops.errors import BrokerUnavailable
 from queueops.inspect.detail import TaskDetail, brief
 from queueops.inspect.detail import task as find_task
+from queueops.inspect.store import open_reader
+from queueops.inspect.task_rows import read_row
 from queueops.model.sentences import Sentence, join, say, say_n
 from queueops.model.states import CONTAINERS, TERMINAL, State, states_of
 
 _FAILS = say("A part of a chain, a group or an iterator then counts as failed there.")
 _ALONE = say("A part that runs again alone does not change its parent task.")
-REACHING = {
-    "cancel": _FAILS,
-    "interrupt": _FAILS,
-    "discard": _FAILS,
-    "reinstate": _ALONE,
-    "retry": join(_ALONE, say("A task that has succeeded repeats its effects.")),
-}
-"""Actions that can have side effects, and the general rule of each."""
+REACHING = {"cancel": _FAILS, "interrupt": _FAILS, "discard": _FAILS, "reinstate": _ALONE, "retry": _ALONE}
+"""Actions that can have side effects, and the general rule of each for parts."""
+MOST = 500
+"""The most tasks of each pool that are read for the rule of an action."""
 _POLICIES = {
     ("chain", "fail"): say("the chain fails at once, and its later parts are cancelled"),
     ("group", "fail"): say("the group fails at once, and its open parts are cancelled"),
@@ -31,11 +31,24 @@ _POLICIES = {
 }
 
 
-def rule(verb: str, state: str) -> str:
-    """The rule of a verb for many tasks in the states of a filter."""
-    if verb == "retry" and State.SUCCEEDED not in states_of(state):
-        return _ALONE
-    return REACHING.get(verb, "")
+def rule(verb: str, state: str, *, has_parts: bool) -> str:
+    """The rule of a verb for many tasks in the states of a filter; empty if it has no side effects on them."""
+    told = [REACHING[verb]] if has_parts and verb in REACHING else []
+    if verb == "retry" and State.SUCCEEDED in states_of(state):
+        told.append(say("A task that has succeeded repeats its effects."))
+    return join(*told) if told else ""
+
+
+def effects_on_many(verb: str, tasks: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The rule of a verb for these tasks, by pool. One call of each pool reads at most 500 of them."""
+    if verb not in REACHING:
+        return ()
+    rows = open_reader().rows({pool: [(id, "") for id in ids[:MOST]] for pool, ids in tasks.items() if pool})
+    fields = [read_row(id, row).fields for (_, id), row in rows.items()]
+    has_succeeded = any(each.get("s") == State.SUCCEEDED for each in fields)
+    state = State.SUCCEEDED if has_succeeded else State.FAILED
+    found = rule(verb, state, has_parts=any(each.get("pi") for each in fields))
+    return (found,) if found else ()
 
 
 def effects(verb: str, task: TaskDetail) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from ninja import Query
 
 from queueops import inspect
 from queueops.inspect import TaskQuery
+from queueops.inspect.kind_details import OtherId
 from queueops.kinds.jobs.api import converters as converters  # registers the converter of the paths
 from queueops.kinds.jobs.api.of_tasks import shapes
 from queueops.kinds.jobs.api.of_tasks.client import SEEN, router, told
@@ -84,8 +85,12 @@ def task(request: HttpRequest, id: str, pool: str = "") -> Any:
     with told(request):
         found = inspect.task(id, pool)
         if found is None:
-            raise Problem(404, "There is no task with this id.")
+            raise Problem(404, " ".join(("There is no task with this id.", *map(_told, inspect.other_ids(id)))))
         return msgspec.to_builtins(found, enc_hook=encodable)
+
+
+def _told(other: OtherId) -> str:
+    return f"It is {other.what}{f', with the task {other.task}' if other.task else ''}."
 
 
 def _page(rows: Any, broken: Any, next: str = "", *, partial: bool = False) -> dict[str, Any]:
