@@ -28,6 +28,8 @@ def lane_origin(pool: str, lane: str, values: Mapping[str, float | None], said: 
 
     Lanes that a kind makes have the limits of that kind. What settings another project has is not known here.
     """
+    if not said and values == USUAL:  # so it is for most lanes
+        return LaneOrigin()
     if any(lane.startswith(prefix) for details in kinds.roles("details") for prefix in details.lanes):
         return LaneOrigin()
     settings = open_reader().settings
