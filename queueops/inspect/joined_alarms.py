@@ -127,7 +127,7 @@ def _one(same: Sequence[Alarm], follow: Sequence[Alarm]) -> Alarm:
     more = [pool for pool in pools if pool not in first.pools]
     text = join(first.text, say("The same in %(pools)s.", pools=in_pools(more))) if more else first.text
     worst = min((alarm.level for alarm in (*same, *follow)), key=("danger", "warning").index)
-    told = tuple(dict.fromkeys((*first.consequences, *(alarm.text for alarm in follow))))
+    told = tuple(dict.fromkeys(alarm.text for alarm in follow))
     followers = tuple(dict.fromkeys(alarm.key for alarm in follow))
     return structs.replace(first, text=text, level=worst, pools=pools, consequences=told, followers=followers)
 

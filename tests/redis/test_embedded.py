@@ -216,7 +216,7 @@ def test_the_command_asks_it_as_the_remedies_of_alarms_say(server: embedded.Serv
     at = ("--data", str(server.directory))
     remedy = shlex.split(addressed("redis-cli CONFIG SET maxmemory 123456789", f"embedded:{server.directory}"))
     assert ask(*remedy[2:]) == "OK"
-    assert ask(*at, "ask", "CONFIG", "GET", "maxmemory") .split() == ["maxmemory", "123456789"]
+    assert ask(*at, "ask", "CONFIG", "GET", "maxmemory").split() == ["maxmemory", "123456789"]
     ask(*at, "ask", "CONFIG", "SET", "slowlog-log-slower-than", "0")
     assert "slowlog-log-slower-than" in ask(*at, "ask", "SLOWLOG", "GET", "10")
     assert "used_memory: " in ask(*at, "ask", "INFO", "memory")

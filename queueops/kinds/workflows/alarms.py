@@ -15,11 +15,6 @@ from queueops.model.stored_sentences import Stored
 EXCEPTION = re.compile(r"[\w.]+(?=: )")
 """The type of an exception at the beginning of a reason. Its message may hold data, and an alarm is shown to all."""
 
-FIRST = say(
-    "Deploy code that fits its history first. To run it now without that makes the same step with the same code, and"
-    " fails again."
-)
-
 
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     """The first blocked runs of a pool, the earliest first."""
@@ -27,7 +22,7 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     rows = found.get("rows") or ()
     for row in rows:
         text = say(
-            "The run %(id)s of %(name)s has been blocked for %(time)s: %(reason)s",
+            "The run %(id)s of %(name)s has been blocked for %(time)s and needs a deploy: %(reason)s",
             id=row["instance"][:100],
             name=row["name"][:100],
             time=span(sampled["taken"] - (row.get("since") or sampled["taken"])),
@@ -36,7 +31,7 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
         command = manage("queue", "run-now", row["id"], "--pool", pool)
         hint = f"why?id={quote(row['id'])}&pool={quote(pool)}"
         target = f"{pool}/{row['id']}"
-        yield warning(text, hint, command, "run_now", target, key=f"blocked {target}", consequences=(FIRST,))
+        yield warning(text, hint, command, "run_now", target, key=f"blocked {target}")
     if (more := (found.get("count") or 0) - len(rows)) > 0:
         text = say_n(
             "Pool %(pool)s: %(n)s more run is blocked.",
