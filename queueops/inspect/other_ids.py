@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from queueops.inspect.kind_details import OtherId
 from queueops.inspect.lookup import look_up
 from queueops.inspect.schedules import schedule
+from queueops.inspect.snapshot import snapshot
+from queueops.inspect.store import open_reader
 from queueops.model import kinds
 
 LOOKED_AT = 200
@@ -31,6 +33,8 @@ def _other_ids(id: str) -> Iterator[OtherId]:
         yield OtherId("a schedule", ("schedule", id))
     if any(error.id == id for error in found.errors):
         yield OtherId("the fingerprint of an error", ("list", "--error", id))
+    if _is_alarm(id):
+        yield OtherId("an alarm", ("status",))
     named = (
         ("the name of tasks", found.names, ("name", id)),
         ("a tag", found.tags, ("list", "--tag", id)),
@@ -45,3 +49,10 @@ def _other_ids(id: str) -> Iterator[OtherId]:
 
 def _readers_of_parts() -> Iterator[Callable[[str, str], object]]:
     return (part for why in kinds.roles("why") if (part := getattr(why, "part", None)))
+
+
+def _is_alarm(id: str) -> bool:
+    """Whether an alarm of now has this key, or an alert about one has this id, or its last message."""
+    incidents = open_reader().broker.alert_state().incidents.values()
+    alerted = any(id in (incident.id, incident.message_id, incident.key) for incident in incidents)
+    return alerted or any(alarm.key == id for alarm in snapshot().alarms)

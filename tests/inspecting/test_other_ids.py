@@ -7,7 +7,8 @@ import io
 import pytest
 from django.core.management import call_command
 
-from queueops import Schedule, jobs, schedules
+from queueops import Schedule, inspect, jobs, schedules
+from queueops.model.alerts import Incident
 from queueops.model.contracts import Outcome
 from queueops.testing import run_worker
 from tests.inspecting.errors import stored
@@ -83,6 +84,15 @@ def test_other_verbs_name_the_command_for_a_task(known: Desk, words: tuple[str, 
     text = failing(*words)[1]
     assert text.startswith(status)
     assert text.endswith(" It is a task of the pool default: manage.py queue show a")
+
+
+def test_an_alarm_and_an_alert_about_one_are_shown_by_status(known: Desk) -> None:
+    alert = Incident(rule="urgent", key="silent w1", level="danger", text="It is silent.", begun_ms=1, seen_ms=1)
+    known.broker.take_alert_turn("test", 60_000)
+    assert known.broker.keep_alerts("test", 60_000, {alert.id: alert})
+    alarm = inspect.snapshot().alarms[0].key
+    for id in (alarm, alert.id, alert.message_id, alert.key):
+        assert failing("show", id)[1] == f"There is no task {id!r}. It is an alarm: manage.py queue status"
 
 
 @pytest.mark.usefixtures("namespace")
