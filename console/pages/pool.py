@@ -22,6 +22,7 @@ from queueops.inspect import PoolDetail
 READING_AGE_S = 1.0
 """So old the reading behind a live update may be: many open pages of one pool cost the store one reading a second."""
 MOST_LANES = 12
+MOST_SAMPLED = 50  # lanes of a snapshot
 EMPTYING_S = 10.0
 """Seconds for which one click empties the trash."""
 ACTIONS: dict[str, Action] = {
@@ -111,7 +112,7 @@ def _context(pool: str, max_age_s: float = 0.0) -> dict[str, Any]:
         "listed": pool,
         "pool": found.view,
         "lanes": lanes,
-        "more": len(found.lanes) - len(lanes),
+        "more": len(found.lanes) - len(lanes) if len(found.lanes) < MOST_SAMPLED else 0,  # else their number is unknown
         "workers": found.workers,
         "trends": trends,
         **live_update(url("pool-live", pool=pool), *told),

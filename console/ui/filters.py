@@ -48,12 +48,21 @@ class Value(msgspec.Struct, frozen=True):
     chosen: bool
 
 
+MOST = 50
+"""The values of a facet that the store tells."""
+
+
 class Facet(msgspec.Struct, frozen=True):
     """One facet of tasks, with its values."""
 
     name: str
     label: str
     values: tuple[Value, ...]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be more values than the store tells."""
+        return len(self.values) >= MOST
 
 
 def build(query: TaskQuery, counted: Mapping[str, list[tuple[str, int | None]]]) -> dict[str, Facet]:

@@ -77,6 +77,19 @@ class OpenAlarm(NamedTuple):
     incidents: list[IncidentRow]
 
     @property
+    def sent(self) -> list[IncidentRow]:
+        """What each rule has sent of it: of several incidents the latest message, and the errors of all."""
+        by_rule: dict[str, list[IncidentRow]] = {}
+        for row in self.incidents:
+            by_rule.setdefault(row.incident.rule, []).append(row)
+        return [
+            max(rows, key=lambda row: row.incident.sent_ms)._replace(
+                errors=[each for row in rows for each in row.errors]
+            )
+            for rows in by_rule.values()
+        ]
+
+    @property
     def silence(self) -> Silence | None:
         """The silence or the acknowledgement of all its incidents; None if one of them has none."""
         found = [row.silence for row in self.incidents]

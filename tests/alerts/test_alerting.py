@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import redis
+from msgspec.structs import replace
 
 from queueops import alerts, conf, inspect
 from queueops.alerts.alarm import STORE_AWAY, alarms_now
@@ -65,6 +66,9 @@ def test_two_watchdogs_send_an_alarm_once_and_its_end_once(seen: Alarms, receive
     assert (row.incident.rule, row.incident.key, row.incident.told) == ("urgent", HUNG.key, ["hook"])
     cause = Alarm(key="silent w1", level="danger", text="A process is silent.", followers=(HUNG.key,))
     assert [line.incidents for line in alerts.open_alarms([cause], [row])] == [[row]], "one incident is one line"
+    effect = row._replace(incident=replace(row.incident, key="follows", sent_ms=1), errors=[("hook", "refused")])
+    (line,) = alerts.open_alarms([replace(cause, followers=(HUNG.key, "follows"))], [row, effect])
+    assert line.sent == [row._replace(errors=[("hook", "refused")])], "a rule is told once, with the errors of all"
     seen.alarms.clear()
     pass_time(91_000)
     assert [second.round(), first.round()] == [1, 0]

@@ -35,9 +35,10 @@ def test_each_alarm_is_one_line_and_its_command_and_consequences_open_with_a_cli
         shown = page.locator(".alarm").locator("visible=true")
         expect(shown).to_have_count(5)
         assert max(shown.evaluate_all("lines => lines.map(line => line.offsetHeight)")) <= 44
-        for width in (1440, 1024):
+        for width in (1440, 1024, 390):
             page.set_viewport_size({"width": width, "height": 900})
-            assert max(page.locator(".alarm-text:visible").evaluate_all(CUT)) <= 1, "all of each text stands there"
+            texts = page.locator(".alarm :is(summary, .alarm-text):visible")
+            assert max(texts.evaluate_all(CUT)) <= 1, "all of each text stands there"
         page.set_viewport_size({"width": 1440, "height": 900})
         assert page.locator(".figures").first.evaluate("figures => figures.getBoundingClientRect().bottom") < 900
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -142,6 +142,16 @@ def test_the_alarm_of_a_full_store_has_a_button_that_empties_the_trash(desk: Des
         client.delete("filler")
 
 
+def test_it_tells_no_number_of_lanes_that_the_snapshot_does_not_know(desk: Desk, viewer: Client) -> None:
+    for number in range(18):
+        desk.push(f"m{number}", lane=f"lane-{number}")
+    assert "8 more" in plain(viewer)
+    for number in range(18, 58):
+        desk.push(f"m{number}", lane=f"lane-{number}")
+    assert "38 more" not in plain(viewer)
+    assert "All lanes" in plain(viewer)
+
+
 def test_it_costs_few_round_trips(desk: Desk, viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 60.0)
     desk.broker.draw(desk.pool, "w", 60_000)

@@ -152,6 +152,14 @@ def test_the_search_line_completes_by_keys_and_pointer_and_keeps_earlier_texts(o
     expect(offered.first).to_be_hidden()
 
 
+def test_values_that_may_not_be_all_are_not_counted_as_all(operator: Client, shop: Desk) -> None:
+    for number in range(60):
+        shop.push(f"more-{number}", name=f"shop.name_{number}")
+    page = operator.get("/ops/tasks/").content.decode()
+    assert "41 more of the most frequent" in page
+    assert "50 in all" not in page
+
+
 def test_columns_are_chosen_and_a_list_is_sorted_within_a_bound_that_it_states(
     client_of: Callable[..., Client], shop: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
