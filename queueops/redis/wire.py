@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
-from itertools import starmap
+from functools import cache
 from operator import methodcaller
 from time import monotonic
 from typing import Any, NamedTuple
@@ -106,7 +105,7 @@ def read_exchange(pool: str, worker: str, reply: Sequence[Any]) -> Exchange:
     reasons, now = map(_text, cancels), int(now_ms)
     claim = Claim(pool, worker, now, monotonic())
     return Exchange(
-        leases=[*starmap(partial(read_lease, claim), leases)],
+        leases=[read_lease(claim, *row) for row in leases] if leases else [],
         settled=[*map(_text, words)],
         lost=[*map(_text, lost)],
         cancels=list(zip(reasons, reasons, strict=True)),
@@ -122,7 +121,7 @@ def read_exchange(pool: str, worker: str, reply: Sequence[Any]) -> Exchange:
 def _read_short(pool: str, worker: str, sleep_ms: int, now_ms: bytes, ready: bytes = b"", *leases: Any) -> Exchange:
     claim = Claim(pool, worker, int(now_ms), monotonic())
     return Exchange(
-        leases=[*starmap(partial(read_lease, claim), leases)],
+        leases=[read_lease(claim, *row) for row in leases],
         settled=["OK"],
         lost=[],
         cancels=[],

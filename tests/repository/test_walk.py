@@ -11,7 +11,7 @@ from tests.benchmarks.server import running
 from tests.benchmarks.systems import OURS
 from tests.repository.walk import walk
 
-MOST_FUNCTIONS, MOST_FILES = 190, 54
+MOST_FUNCTIONS, MOST_FILES = 195, 57
 """Of one plain task. A few more pass when a lane is asked again, or a time limit is looked at."""
 
 
