@@ -53,7 +53,7 @@ from tests.console.standin_workflows import WorkflowWorld
 
 QUESTIONS = (
     *("snapshot", "now_ms", "tasks", "task", "raw", "why", "tree", "parts_graph", "rows_now", "effects", "facets"),
-    *("lanes", "chunk_lanes", "workers", "errors"),
+    *("effects_on_many", "lanes", "chunk_lanes", "workers", "errors"),
 )
 TASK_VERBS = (
     *("retry", "reinstate", "run_now", "requeue", "cancel", "release", "delete", "discard", "restore"),
@@ -230,6 +230,9 @@ class World:
         return Tree(root=root, above=(above, Above(id=self.text, pool=self.text)))
 
     def effects(self, verb: str, task: TaskDetail) -> tuple[str, ...]:
+        return ()
+
+    def effects_on_many(self, verb: str, tasks: dict[str, list[str]]) -> tuple[str, ...]:
         return ()
 
     def facets(self, query: TaskQuery) -> dict[str, list[tuple[str, int]]]:
