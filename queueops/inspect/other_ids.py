@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from queueops.inspect.kind_details import OtherId
 from queueops.inspect.lookup import look_up
-from queueops.inspect.schedules import schedule
+from queueops.inspect.schedules import schedules
 from queueops.inspect.snapshot import snapshot
 from queueops.inspect.store import open_reader
 from queueops.model import kinds
@@ -29,7 +29,7 @@ def _other_ids(id: str) -> Iterator[OtherId]:
         yield OtherId(f"a part of the task {task}", ("why", id), task)
     for details in kinds.roles("details"):
         yield from details.other_ids(id, found)
-    if schedule(id) is not None:
+    if any(row.id == id for row in schedules()):
         yield OtherId("a schedule", ("schedule", id))
     if any(error.id == id for error in found.errors):
         yield OtherId("the fingerprint of an error", ("list", "--error", id))

@@ -219,7 +219,7 @@ def test_all_of_it_works_without_javascript(open_page: Open, world: World) -> No
     expect(page.locator("[data-flash]")).to_be_visible()
     page.locator("#lanes-scroll tbody th a").last.click()
     page.locator("input[name=limit]").fill("5")
-    page.get_by_role("button", name="Set").click()
+    page.get_by_role("button", name="Set", exact=True).click()
     page.get_by_role("link", name="Audit log").click()
     expect(page.locator("tbody tr")).to_have_count(6)
     page.get_by_role("button", name="Switch the theme").click()

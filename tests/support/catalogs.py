@@ -7,8 +7,11 @@ from contextlib import contextmanager
 from gettext import NullTranslations
 from unittest.mock import patch
 
+from django.template.autoreload import reset_loaders
 from django.utils import translation
 from django.utils.translation import trans_real
+
+from console.ui import kept_parts
 
 
 class _Catalog(NullTranslations):
@@ -30,6 +33,17 @@ class _Catalog(NullTranslations):
 
 @contextmanager
 def german(translate: Callable[[str], str]) -> Iterator[None]:
-    """German is active, and this function is its catalog."""
-    with patch.dict(trans_real._translations, {"de": _Catalog(translate)}), translation.override("de"):
-        yield
+    """German is active, and this function is its catalog. Pages keep no words of another catalog, before and after."""
+    _forget()
+    try:
+        with patch.dict(trans_real._translations, {"de": _Catalog(translate)}), translation.override("de"):
+            yield
+    finally:
+        _forget()
+
+
+def _forget() -> None:
+    """Forget templates, which keep their constant texts in each language, and parts of pages."""
+    reset_loaders()
+    kept_parts._rendered.cache_clear()
+    kept_parts._large.cache_clear()

@@ -40,6 +40,7 @@ QUESTIONS: dict[str, Callable[[], object]] = {
     "dead_commands": inspect.dead_commands,
     "dead_follow_ups": inspect.dead_follow_ups,
     "destinations": inspect.destinations,
+    "effects_on_many": lambda: inspect.effects_on_many("cancel", {SICK: ["n"]}),
     "errors": inspect.errors,
     "facets": lambda: inspect.facets(TaskQuery()),
     "file_deletions": inspect.file_deletions,
@@ -51,6 +52,7 @@ QUESTIONS: dict[str, Callable[[], object]] = {
     "lane_trends": lambda: inspect.lane_trends(_LANE),
     "lanes": inspect.lanes,
     "look_up": lambda: inspect.look_up("n"),
+    "other_ids": lambda: inspect.other_ids("n"),
     "name_trends": lambda: inspect.name_trends([NAME]),
     "now_ms": inspect.now_ms,
     "operation": lambda: inspect.operation("n", SICK),
@@ -101,7 +103,7 @@ OF_ONE_POOL = {
     *("aggregation", "callback_body", "chunk", "chunks", "chunks_named", "chunks_of", "fsck", "job_lane", "lane"),
     *("operation", "operation_preview", "operation_waits", "operations_of", "parts_graph", "pool", "preview_edit"),
     *("raw", "run_children", "run_facts", "runs_of_instance", "schedule", "tail", "task", "trash", "tree", "why"),
-    "workflow_run",
+    *("effects_on_many", "workflow_run"),
 }
 """Those that have no answer while the pool has none."""
 
