@@ -60,7 +60,7 @@ class Facet(msgspec.Struct, frozen=True):
     values: tuple[Value, ...]
 
     @property
-    def is_cut(self) -> bool:
+    def may_have_more(self) -> bool:
         """Whether there may be more values than the store tells."""
         return len(self.values) >= MOST
 
